@@ -5,6 +5,7 @@ Runs the program SLUICE on a folder of its own, contributes from several writers
 meanwhile copies the data folder with `backup.py` again and again. Then each copy is proven by `sluice check`, served, waited
 for until nothing is open, asked for every contribution and every unit that was acknowledged before its backup began, and
 proven again. A unit has the text that was submitted; one that was decided before the backup began has the same outcome.
+Private datasets are made and deleted all the while: one that was deleted before the backup began is in no copy.
 """
 
 import concurrent.futures
@@ -105,7 +106,7 @@ def main() -> int:
             call(live.base, "POST", "/projects", key, {
                 "slug": f"drill-{number}", "title": "A drill", "readme": "What the backup drill writes.", "schemaDef": schema,
             })
-        acknowledged, units, over, lock = [], {}, threading.Event(), threading.Lock()
+        acknowledged, units, deleted, over, lock = [], {}, [], threading.Event(), threading.Lock()
 
         def write(writer: int) -> None:
             number = 0
@@ -130,14 +131,31 @@ def main() -> int:
                         units[identifier] = (text, status)
                 number += 1
 
-        with concurrent.futures.ThreadPoolExecutor(WRITERS + 1) as writers:
-            futures = [writers.submit(write, writer) for writer in range(WRITERS)] + [writers.submit(submit)]
+        def delete() -> None:
+            number = 0
+            while not over.is_set():
+                slug = f"drill-private-{number}"
+                call(live.base, "POST", "/projects", key, {
+                    "slug": slug, "title": "A drill", "readme": "What the backup drill deletes.", "schemaDef": schema,
+                    "visibility": "private",
+                })
+                for row in range(3):
+                    records = [{"writer": -1, "number": row}]
+                    call(live.base, "POST", f"/projects/{slug}/contribute?wait={row}", key, {"records": records})
+                call(live.base, "DELETE", f"/projects/{slug}", key)
+                with lock:
+                    deleted.append(slug)
+                number += 1
+
+        with concurrent.futures.ThreadPoolExecutor(WRITERS + 2) as writers:
+            futures = [writers.submit(write, writer) for writer in range(WRITERS)]
+            futures += [writers.submit(submit), writers.submit(delete)]
             copies = []
             try:
                 for number in range(BACKUPS):
                     time.sleep(seconds / BACKUPS)
                     with lock:
-                        before, texts = list(acknowledged), dict(units)
+                        before, texts, gone = list(acknowledged), dict(units), list(deleted)
                     copy = Path(folder) / f"copy-{number}"
                     started = time.monotonic()
                     subprocess.run([sys.executable, str(HERE / "backup.py"), str(data), str(copy)], check=True)
@@ -145,14 +163,14 @@ def main() -> int:
                     with lock:
                         print(f"copy {number}: {took:.2f} s, {len(before)} contributions and {len(texts)} units acknowledged "
                               f"before it, {len(acknowledged) - len(before)} and {len(units) - len(texts)} while it ran")
-                    copies.append((copy, before, texts))
+                    copies.append((copy, before, texts, gone))
             finally:
                 over.set()
             for future in futures:
                 future.result()
         live.stop()
         print("live:", check(program, data))
-        for copy, before, texts in copies:
+        for copy, before, texts, gone in copies:
             print(f"{copy.name} as copied:", check(program, copy))
             restored = Service(program, copy)
             merged = 0
@@ -161,6 +179,14 @@ def main() -> int:
                 if found["status"] != "merged":
                     raise SystemExit(f"{copy.name}: {identifier} is {found['status']}")
                 merged += 1
+            for slug in gone:
+                try:
+                    call(restored.base, "GET", f"/projects/{slug}", key)
+                except urllib.error.HTTPError as answer:
+                    if answer.code == 404:
+                        continue
+                    raise
+                raise SystemExit(f"{copy.name}: {slug} was deleted and is there")
             outcomes = dict.fromkeys(DECIDED, 0)
             for identifier, (text, decided) in texts.items():
                 found = call(restored.base, "GET", f"/knowledge/{identifier}?wait=20", key)
@@ -172,7 +198,8 @@ def main() -> int:
                 outcomes[found["status"]] += 1
             restored.stop()
             print(f"{copy.name} restored: {merged} of {len(before)} merged, "
-                  f"{outcomes['published']} units published and {outcomes['rejected']} rejected;", check(program, copy))
+                  f"{outcomes['published']} units published and {outcomes['rejected']} rejected, "
+                  f"{len(gone)} datasets deleted;", check(program, copy))
     return 0
 
 

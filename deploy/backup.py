@@ -12,6 +12,8 @@ Invariants:
 - The key of the treasury is copied if there is one.
 - The parts of uploads that are completed and not decided at T are copied. They are held by links before the database is
   copied, as the service deletes them once they are decided.
+- Of a dataset that is deleted at T nothing is copied but the commits that say so. If one is deleted while its table is
+  copied, the copy begins anew, at another instant.
 - The log and the indexes are not copied: both are made from the database and the tables when the copy is started.
 """
 
@@ -22,8 +24,15 @@ import sqlite3
 import sys
 from pathlib import Path
 
+# Tries of a copy, each of which a deletion of a dataset may spoil.
+TRIES = 5
+
 # The table of published knowledge units, which belongs to no project.
 KNOWLEDGE = "00000000-0000-7000-806b-6e6f776c6564"
+
+
+class Deleted(Exception):
+    """A dataset that the copied database has was deleted since."""
 
 
 def durable(path: Path) -> None:
@@ -77,13 +86,13 @@ def undecided_uploads(database: Path) -> set:
         return {identifier for (identifier,) in rows}
 
 
-def copy_with_uploads(data: Path, target: Path) -> dict:
-    """The database with the parts of its undecided uploads; the contributions and units that it has, by table."""
+def copy_with_uploads(data: Path, target: Path) -> tuple:
+    """The database with the parts of its undecided uploads; the contributions and units that it has, by table, and the deleted tables."""
     held = target / "uploads"
     held.mkdir()
     for attempt in range(3):
         hold_uploads(data / "uploads", held)
-        known = copy_database(data / "sluice.db", target / "sluice.db")
+        known, deleted = copy_database(data / "sluice.db", target / "sluice.db")
         needed = undecided_uploads(target / "sluice.db")
         # What was completed since the links were made, and is not decided yet.
         hold_uploads(data / "uploads", held)
@@ -97,11 +106,11 @@ def copy_with_uploads(data: Path, target: Path) -> dict:
     for folder in held.iterdir():
         if folder.name not in needed:
             shutil.rmtree(folder)
-    return known
+    return known, deleted
 
 
-def copy_database(source: Path, target: Path) -> dict:
-    """The database at one instant; the contributions and units that it has, by table."""
+def copy_database(source: Path, target: Path) -> tuple:
+    """The database at one instant; the contributions and units that it has, by table, and the deleted tables."""
     with sqlite3.connect(f"file:{source}?mode=ro", uri=True, timeout=30) as live:
         with sqlite3.connect(target) as copied:
             # All pages in one step: a copy in several begins anew with every change.
@@ -111,12 +120,41 @@ def copy_database(source: Path, target: Path) -> dict:
             for identifier, project in copied.execute("SELECT id, project_id FROM contributions"):
                 known[project].add(identifier)
             known[KNOWLEDGE] = {identifier for (identifier,) in copied.execute("SELECT id FROM units")}
+            columns = {row[1] for row in copied.execute("PRAGMA table_info(projects)")}
+            # A database of an older program has no deleted dataset.
+            query = "SELECT id FROM projects WHERE deleted_at IS NOT NULL"
+            deleted = {project for (project,) in copied.execute(query)} if "deleted_at" in columns else set()
     durable(target)
-    return known
+    return known, deleted
+
+
+def is_deletion(actions: list) -> bool:
+    return actions[0].get("commitInfo", {}).get("operation") == "DROP TABLE"
+
+
+def copy_end(source: Path, target: Path) -> None:
+    """The commits that say that a table was deleted."""
+    for commit in (source / "_delta_log").glob("[0-9]" * 20 + ".json"):
+        try:
+            text = commit.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            # The service deletes it.
+            continue
+        if text.count("\n") == 1 and is_deletion([json.loads(text)]):
+            (target / "_delta_log").mkdir(parents=True, exist_ok=True)
+            copy(commit, target / "_delta_log" / commit.name)
 
 
 def copy_table(source: Path, target: Path, known: set) -> int:
     """The commits up to the first that the database does not know, with their parts; how many versions they are."""
+    try:
+        return copy_commits(source, target, known)
+    except FileNotFoundError as missing:
+        # Only a deletion takes commits and parts away.
+        raise Deleted(source.name) from missing
+
+
+def copy_commits(source: Path, target: Path, known: set) -> int:
     commits = sorted((source / "_delta_log").glob("[0-9]" * 20 + ".json"))
     if not commits:
         return 0
@@ -124,6 +162,8 @@ def copy_table(source: Path, target: Path, known: set) -> int:
     versions = 0
     for commit in commits:
         actions = [json.loads(line) for line in commit.read_text(encoding="utf-8").splitlines()]
+        if is_deletion(actions):
+            raise Deleted(source.name)
         for action in actions:
             contribution = action.get("commitInfo", {}).get("sluice", {}).get("contribution")
             if contribution is not None and contribution not in known:
@@ -171,6 +211,22 @@ def copy_treasury(data: Path, target: Path) -> None:
         copy(key, target / "keys" / "treasury")
 
 
+def copy_all(data: Path, target: Path) -> tuple:
+    """The database and the tables; the contributions and units by table, and the number of versions."""
+    known, deleted = copy_with_uploads(data, target)
+    (target / "tables").mkdir()
+    versions = 0
+    for table, identifiers in known.items():
+        source, copied = data / "tables" / table, target / "tables" / table
+        if table in deleted:
+            copy_end(source, copied)
+        elif source.is_dir():
+            count = copy_table(source, copied, identifiers)
+            versions += count if table != KNOWLEDGE else 0
+            copy_losses(source, copied)
+    return known, versions
+
+
 def main() -> int:
     if len(sys.argv) != 3:
         print(__doc__.splitlines()[0], file=sys.stderr)
@@ -179,17 +235,17 @@ def main() -> int:
     if not (data / "sluice.db").is_file():
         print(f"there is no service in `{data}`", file=sys.stderr)
         return 1
-    # It has the keys that manifests are signed with.
-    target.mkdir(mode=0o700, parents=True)
-    known = copy_with_uploads(data, target)
-    (target / "tables").mkdir()
-    versions = 0
-    for table, identifiers in known.items():
-        source = data / "tables" / table
-        if source.is_dir():
-            copied = copy_table(source, target / "tables" / table, identifiers)
-            versions += copied if table != KNOWLEDGE else 0
-            copy_losses(source, target / "tables" / table)
+    for left in reversed(range(TRIES)):
+        # It has the keys that manifests are signed with.
+        target.mkdir(mode=0o700, parents=True)
+        try:
+            known, versions = copy_all(data, target)
+            break
+        except Deleted as deleted:
+            shutil.rmtree(target)
+            if not left:
+                print(f"datasets are deleted while they are copied, the last was {deleted}; try again", file=sys.stderr)
+                return 1
     units = known.pop(KNOWLEDGE)
     copy_prints(data / "tables" / KNOWLEDGE, target / "tables" / KNOWLEDGE, units)
     copy_treasury(data, target)

@@ -3,10 +3,11 @@
 use std::{env, error, fs, path::Path};
 
 /// Files that browsers load, in the order in which they are hashed.
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
     "atkinson-next-latin-ext.woff2",
     "atkinson-next-latin.woff2",
     "mark.svg",
+    "publish.js",
     "sluice.css",
     "sluice.js",
     "wallet.js",

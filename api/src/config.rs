@@ -94,6 +94,8 @@ pub struct Limits {
     pub records_per_contribution: NonZeroU32,
     /// The largest body of a contribution or a dry run.
     pub contribution_body: Size,
+    /// The largest file that is read within a call.
+    pub file_body: Size,
     /// The largest body of any other call.
     pub body: Size,
     /// Bytes of the bodies of one operator, or of one address without a credential, that are in memory at once.

@@ -102,7 +102,8 @@ impl Operations {
         }
         let is_sent = !takes_no_body;
         // A form is a browser's only way to change something, and any site can make a browser send one.
-        let form = visit.as_ref().filter(|_| spec.method == Method::POST);
+        let is_form = spec.method == Method::POST || matches!(door, Transport::Console(_));
+        let form = visit.as_ref().filter(|_| is_form);
         if let Some(visit) = form {
             visit.check_origin()?;
         }
@@ -110,6 +111,10 @@ impl Operations {
         let caller = authenticating.instrument(tracing::debug_span!("authenticate")).await?;
         // These limits come before the input, so that calls count that are refused for their input.
         call_limits::count(app, spec, client, caller.as_ref(), None).await?;
+        let place = match &caller {
+            Some(caller) if spec.alone => Some(app.process.files.place(caller.operator)?),
+            _ => None,
+        };
         let reading = input(caller.as_ref().map(|caller| caller.operator));
         let CallInput {
             members,
@@ -139,7 +144,7 @@ impl Operations {
         // The entry travels with the store, so that it is written in the transaction of the change and
         // not beside it.
         if spec.audit && spec.effect != Effect::Read {
-            let entry = audit::entry(spec, caller.as_ref(), &input, request_id, app.clock.now());
+            let entry = audit::entry(spec, door, caller.as_ref(), &input, request_id, app.clock.now());
             let parts = Arc::make_mut(&mut parts);
             parts.store = parts.store.audited(entry);
         }
@@ -170,10 +175,10 @@ impl Operations {
         if let Some(reader) = reader {
             output = app.egress.counted(app, reader, output).await?;
         }
-        // The permit is released with the output, after the last byte was sent.
-        Ok(match permit {
-            Some(permit) => output.holding(permit),
-            None => output,
-        })
+        // The permits are released with the output, after the last byte was sent.
+        Ok([permit, place]
+            .into_iter()
+            .flatten()
+            .fold(output, OperationOutput::holding))
     }
 }

@@ -355,6 +355,8 @@ fn below(error: &(impl Classify + std::error::Error)) -> ApiError {
     match error.kind() {
         Kind::Unavailable => ApiError::unavailable(with_causes(error)),
         Kind::Damaged => ApiError::damaged(with_causes(error)),
+        // A dataset that was deleted during the call, which began while there was one.
+        Kind::NotFound => ApiError::not_found("there is no such dataset any more"),
         _ => ApiError::internal(with_causes(error)),
     }
 }

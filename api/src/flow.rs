@@ -4,6 +4,7 @@
 //! [`Sweeper`] appends again for as long as the row is open, and only the [`Projector`] closes a row.
 
 mod account_sweeper;
+mod deleted;
 mod followers;
 pub mod jobs;
 mod money_keeper;
@@ -16,6 +17,7 @@ mod units;
 mod upload_reaper;
 
 pub use account_sweeper::AccountSweeper;
+pub use deleted::DeletionFollower;
 pub use followers::Follower;
 pub use money_keeper::MoneyKeeper;
 pub use payouts::PayoutTask;

@@ -12,6 +12,7 @@ mod data;
 mod diff;
 mod dry_run;
 mod export;
+mod files;
 mod keys;
 pub(crate) mod knowledge;
 mod manifest;
@@ -51,6 +52,7 @@ pub(crate) fn all(limits: &Limits) -> Operations {
     uploads::add(&mut table, limits);
     contributions::add(&mut table, limits);
     dry_run::add(&mut table, limits);
+    files::add(&mut table);
     data::add(&mut table, limits);
     query::add(&mut table, limits);
     export::add(&mut table);

@@ -12,6 +12,7 @@ pub mod drain;
 pub mod egress;
 pub(crate) mod entitlement_cache;
 pub(crate) mod feed_head;
+pub mod files;
 pub(crate) mod holder_limit;
 pub(crate) mod kept;
 pub(crate) mod leaderboard;

@@ -1,36 +1,33 @@
 //! A service over temporary directories, for tests of this package.
 
 pub(crate) mod browser;
+mod scripted;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::response::Response;
 use catalog::storage::DurableLocal;
-use catalog::{Catalog, CommitOutcome, Merge, PreparedVersion, Snapshot};
+use catalog::{Catalog, CommitOutcome, Merge, PreparedVersion};
 use http::{HeaderValue, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use messages::SUBMISSION_FORMAT;
 use operators::screen::LocalScreener;
 use serde_json::Value;
-use serde_json::value::RawValue;
 use store::{NewOperator, OutcomeRow, Resolution, Store};
 use tempfile::TempDir;
-use tokio::sync::Notify;
 use tower::ServiceExt as _;
 use types::clock::ManualClock;
 use types::money::MicroUsdc;
-use types::{
-    AgentId, Batch, Clock, Contract, ContributionId, HumanDuration, LedgerEventId, OperatorId, Size, Timestamp,
-};
+use types::{AgentId, Batch, Clock, ContributionId, HumanDuration, LedgerEventId, OperatorId, Size, Timestamp};
 use uploads::LocalUploads;
 use uploads::Stagings;
 
+use self::scripted::{Scripted, ScriptedFiles};
 use crate::config::{Config, Limits};
 use crate::rules::letters::{self, LetterPayload};
 use crate::secrets::{Secret, SecretKind};
@@ -39,9 +36,10 @@ use crate::state::apps::OAuthApps;
 use crate::state::backlog::Backlog;
 use crate::state::drain::Drain;
 use crate::state::egress::EgressMeter;
+use crate::state::files::FileReader;
 use crate::state::limit::Limiter;
 use crate::state::relay::Relay;
-use crate::state::sandbox::{AnswerColumn, QuerySandbox, SandboxAnswer, SandboxFailure, SandboxQuery};
+use crate::state::sandbox::QuerySandbox;
 use crate::state::sweeper_config::SweeperConfig;
 use crate::state::upload_services::UploadServices;
 use crate::state::usage::UsageCounts;
@@ -81,6 +79,7 @@ pub(crate) fn limits() -> Limits {
         price_change_window: HumanDuration(Duration::from_hours(24)),
         idempotency_window: HumanDuration(Duration::from_hours(24)),
         contribution_body: Size(4 << 20),
+        file_body: Size(16 << 20),
         body: Size(1 << 20),
         bodies_per_operator: Size(64 << 20),
         bodies: Size(256 << 20),
@@ -137,72 +136,6 @@ pub(crate) fn config() -> Config {
     }
 }
 
-/// A sandbox that acts on keywords instead of SQL (`hang`, `time out`, `wait`, `refuse`, `fail`, `explode`,
-/// `list`), and otherwise counts the records.
-#[derive(Debug, Default)]
-pub(crate) struct Scripted {
-    /// Notified for each statement that hangs.
-    pub(crate) hanging: Notify,
-}
-
-#[async_trait]
-impl QuerySandbox for Scripted {
-    async fn check(&self, sql: &str) -> Result<(), SandboxFailure> {
-        let reason = "`EXPLAIN` is no SELECT".to_owned();
-        (sql != "refuse")
-            .then_some(())
-            .ok_or(SandboxFailure::Refused { reason })
-    }
-
-    async fn query(
-        &self,
-        _: &Arc<Contract>,
-        snapshot: &Snapshot,
-        asked: &SandboxQuery<'_>,
-    ) -> Result<SandboxAnswer, SandboxFailure> {
-        let message = "division by zero".to_owned();
-        match asked.sql {
-            "hang" => {
-                self.hanging.notify_one();
-                std::future::pending().await
-            }
-            "time out" => Err(SandboxFailure::TimedOut),
-            "wait" => Err(SandboxFailure::Busy),
-            "fail" => Err(SandboxFailure::Failed { message }),
-            "explode" => Err(SandboxFailure::TooLarge { message }),
-            "be gone" => Err(SandboxFailure::Unavailable { context: message }),
-            // As many rows of a kilobyte as may be, in another order each time where that is left open.
-            "list" => {
-                let mut rows: Vec<_> = (0..asked.limit)
-                    .map(|row| format!("[\"{row} {}\"]", "x".repeat(1_000)))
-                    .collect();
-                if !asked.is_steady {
-                    rows.reverse();
-                }
-                Ok(SandboxAnswer {
-                    columns: Vec::new(),
-                    rows: rows
-                        .into_iter()
-                        .map(|row| RawValue::from_string(row).unwrap())
-                        .collect(),
-                    truncated: true,
-                })
-            }
-            _ => Ok(SandboxAnswer {
-                columns: vec![AnswerColumn {
-                    name: "n".to_owned(),
-                    kind: "Int64".to_owned(),
-                    nullable: false,
-                }],
-                rows: [snapshot.record_count(), asked.limit.into()]
-                    .map(|value| RawValue::from_string(format!("[{value}]")).unwrap())
-                    .into(),
-                truncated: false,
-            }),
-        }
-    }
-}
-
 /// Returns the contract of the projects in tests.
 fn schema_def() -> Value {
     serde_json::json!({"fields": [{"name": "name", "type": "string", "required": true}]})
@@ -231,6 +164,7 @@ pub(crate) struct Service {
     pub(crate) app: App,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) sandbox: Arc<Scripted>,
+    pub(crate) files: Arc<ScriptedFiles>,
     pub(crate) router: axum::Router,
     directory: TempDir,
 }
@@ -266,6 +200,7 @@ impl Service {
         let catalog = Catalog::open(objects, path.join("index"), Arc::clone(&shared)).unwrap();
         let (relay, _task) = Relay::new(log);
         let sandbox = Arc::new(Scripted::default());
+        let files = Arc::new(ScriptedFiles::default());
         let local = LocalUploads::open(path.join("uploads"), catalog::Reserve::default()).unwrap();
         let durable = Arc::new(crate::state::limit::DurableCounters::new(store.clone()));
         let plane = crate::rules::settlement::tests::plane(&store, &shared);
@@ -279,6 +214,7 @@ impl Service {
             propagator: Arc::new(types::trace::NoTraces),
             clock: shared,
             sandbox: Arc::clone(&sandbox) as Arc<dyn QuerySandbox>,
+            files: Arc::clone(&files) as Arc<dyn FileReader>,
             egress: EgressMeter::default(),
             usage: UsageCounts::default(),
             uploads: UploadServices {
@@ -306,6 +242,7 @@ impl Service {
             app,
             clock,
             sandbox,
+            files,
             directory,
         }
     }
@@ -481,6 +418,21 @@ impl Service {
 
     pub(crate) async fn call(&self, method: &str, path: &str, credential: Option<&str>, body: &str) -> Got {
         self.send(request(method, path, credential, body)).await
+    }
+
+    /// Sends a body of another media type.
+    pub(crate) async fn call_as(
+        &self,
+        method: &str,
+        path: &str,
+        credential: Option<&str>,
+        media_type: &'static str,
+        body: &str,
+    ) -> Got {
+        let mut request = request(method, path, credential, body);
+        let media_type = HeaderValue::from_static(media_type);
+        request.headers_mut().insert(header::CONTENT_TYPE, media_type);
+        self.send(request).await
     }
 
     pub(crate) async fn get(&self, path: &str, credential: Option<&str>) -> Got {

@@ -191,7 +191,7 @@ pub(crate) struct StructType {
 pub(crate) struct StructField {
     pub(crate) name: String,
     #[serde(rename = "type")]
-    pub(crate) kind: &'static str,
+    pub(crate) kind: Cow<'static, str>,
     pub(crate) nullable: bool,
     pub(crate) metadata: BTreeMap<String, String>,
 }

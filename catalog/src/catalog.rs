@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use object_store::ObjectStore;
 use types::key::KeyLookup;
-use types::{Clock, Contract, DatasetId, Version};
+use types::{Clock, Contract, DatasetId, Timestamp, Version};
 
 use crate::compaction::{CompactionState, Policy};
 use crate::key_store::KeyStore;
@@ -116,6 +116,31 @@ impl Catalog {
         // The log is read first, so that the keys of what another process has merged are known.
         state.refresh().await?;
         Ok(Arc::new(LiveLookup::new(&state).await?))
+    }
+
+    /// Drops what this process has of a table: its state, and the keys that are stored of it. For a table that was
+    /// deleted; of any other, both are made again.
+    ///
+    /// # Errors
+    /// [`Error::Index`] if the stored keys cannot be removed.
+    pub async fn forget_table(&self, id: DatasetId) -> Result<(), Error> {
+        if let Some(state) = self.shared.tables.remove(id) {
+            state.give_up().await;
+        }
+        let store = Arc::clone(&self.shared.backing.store);
+        let cleared = tokio::task::spawn_blocking(move || store.clear(id)).await;
+        cleared.map_err(Error::Stopped)?.map_err(Error::Index)
+    }
+
+    /// Returns the datasets of which keys are stored in the index directory.
+    pub(crate) async fn datasets_with_keys(&self) -> Result<Vec<DatasetId>, Error> {
+        let store = Arc::clone(&self.shared.backing.store);
+        let datasets = tokio::task::spawn_blocking(move || store.datasets()).await;
+        datasets.map_err(Error::Stopped)?.map_err(Error::Index)
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.shared.clock.now()
     }
 
     #[cfg(test)]

@@ -78,6 +78,8 @@ pub struct Report {
     pub records: u64,
     /// Parts that no commit names. A crash or a lost race leaves them. Readers never see them, and they break no rule.
     pub orphans: Vec<String>,
+    /// True if the table was deleted: it has no versions then, and its parts are orphans.
+    pub was_deleted: bool,
     /// Broken rules. The list is empty for a sound table.
     pub violations: Vec<Violation>,
 }
@@ -114,7 +116,9 @@ pub async fn table(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Result
     if let Some(head) = head {
         checker.commits(head).await?;
     }
-    checker.checkpoints_are_of_commits();
+    if !checker.report.was_deleted {
+        checker.checkpoints_are_of_commits();
+    }
     let parts = checker.list("", ".parquet").await?;
     // A part with a version after the last commit read is not an orphan: the next commit may name it.
     let last = checker.report.versions.last().map_or(0, |version| version.version);
@@ -184,6 +188,9 @@ impl Checker {
     }
 
     async fn commits(&mut self, head: u64) -> Result<(), Error> {
+        if self.was_deleted(head).await? {
+            return Ok(());
+        }
         let mut contract = None;
         for number in 0..=head {
             let path = format!("{}/_delta_log/{number:020}.json", self.dataset);
@@ -195,6 +202,10 @@ impl Checker {
             if bytes.is_empty() {
                 self.violation("commit_empty", &path, "it is empty");
                 self.is_lost(number).await?;
+                continue;
+            }
+            // The deletion begins with its last commit, and may not have come to commit 0 yet.
+            if number == head && self.is_deletion(&bytes) {
                 continue;
             }
             let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
@@ -236,6 +247,30 @@ impl Checker {
             }
         }
         Ok(())
+    }
+
+    /// Returns true if commit 0 and the last commit say that the table was deleted. Then it has no versions, and what is
+    /// below its folder besides is an orphan.
+    async fn was_deleted(&mut self, head: u64) -> Result<bool, Error> {
+        for number in [0, head] {
+            let path = format!("{}/_delta_log/{number:020}.json", self.dataset);
+            let Some(bytes) = self.get(&path).await? else {
+                return Ok(false);
+            };
+            if !self.is_deletion(&bytes) {
+                return Ok(false);
+            }
+        }
+        self.report.was_deleted = true;
+        Ok(true)
+    }
+
+    fn is_deletion(&self, commit: &[u8]) -> bool {
+        let action = serde_json::from_slice::<Value>(commit).unwrap_or_default();
+        let info = &action["commitInfo"];
+        info["operation"] == "DROP TABLE"
+            && info["operationParameters"]["table"] == self.dataset.as_str()
+            && has_its_checksum(commit)
     }
 
     /// Handles a commit that cannot be read: later versions, roots and checkpoints cannot be checked any more.

@@ -97,6 +97,22 @@ pub(crate) async fn commit(
     only: Option<Version>,
     orphans: &mut OrphanTracker,
 ) -> Result<Option<CommitOutcome>, Error> {
+    // Boxed, because it is as large as all callers together.
+    let outcome = Box::pin(put_version(state, prepared, at, notes, only, orphans)).await;
+    if matches!(outcome, Err(Error::Deleted { .. })) {
+        orphans.discard_all(state).await;
+    }
+    outcome
+}
+
+async fn put_version(
+    state: &Arc<TableState>,
+    prepared: &mut PreparedVersion,
+    at: Timestamp,
+    notes: &Notes,
+    only: Option<Version>,
+    orphans: &mut OrphanTracker,
+) -> Result<Option<CommitOutcome>, Error> {
     let is_batch = matches!(prepared.body, PreparedRows::Memory(_));
     if is_batch {
         fault::point("merge.begin");

@@ -38,6 +38,12 @@ pub enum Error {
         /// Path of the lost commit.
         path: String,
     },
+    /// The table was deleted. Nothing is merged into it any more, and nothing read from it.
+    #[error("the table of dataset `{dataset}` was deleted")]
+    Deleted {
+        /// Dataset of the table.
+        dataset: DatasetId,
+    },
     /// The contract of the table, or of the batch, differs from the expected one.
     #[error("the table of dataset `{dataset}` has another contract")]
     ContractMismatch {
@@ -120,6 +126,7 @@ impl Classify for Error {
             | Self::KeysGivenUp { .. }
             | Self::IndexLocked { .. }
             | Self::Stopped(_) => Kind::Unavailable,
+            Self::Deleted { .. } => Kind::NotFound,
             Self::ContractMismatch { .. } => Kind::Conflict,
             Self::Corrupt { .. } | Self::Gap { .. } => Kind::Damaged,
             Self::Encode(_) => Kind::Internal,
@@ -139,7 +146,7 @@ impl Classify for Error {
             | Self::KeysGivenUp { .. }
             | Self::IndexLocked { .. }
             | Self::Stopped(_) => Retry::Backoff,
-            Self::ContractMismatch { .. } | Self::Encode(_) => Retry::Never,
+            Self::Deleted { .. } | Self::ContractMismatch { .. } | Self::Encode(_) => Retry::Never,
         }
     }
 }

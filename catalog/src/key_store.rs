@@ -30,6 +30,8 @@ const STAGED_FOLDER: &str = "staged";
 const FILES_FOLDER: &str = "files";
 /// Number of keys above which a file is not merged into another.
 const MAX_REWRITTEN_FILE_KEYS: usize = 8 << 20;
+/// Size in bytes of the id of a dataset, with which each of its entries begins.
+const DATASET_BYTES: usize = 16;
 /// Number of key removals per batch of the database.
 const MAX_REMOVALS_PER_BATCH: usize = 65_536;
 /// Maximum number of keys that all tables together hold only in memory.
@@ -177,6 +179,25 @@ impl KeyStore {
             .keys
             .get(dataset.as_bytes())?
             .and_then(|value| StoredVersion::decode(&value)))
+    }
+
+    /// Returns the tables of which keys are stored.
+    pub(crate) fn datasets(&self) -> fjall::Result<Vec<DatasetId>> {
+        let mut datasets = Vec::new();
+        let mut from = [0; DATASET_BYTES];
+        // One look-up for each table, however many keys it has.
+        while let Some(item) = self.keys.range(from..).next() {
+            let key = item.key()?;
+            let Some(dataset) = key.first_chunk::<DATASET_BYTES>() else {
+                return Ok(datasets);
+            };
+            datasets.push(DatasetId::from_bytes(*dataset));
+            let Some(next) = u128::from_be_bytes(*dataset).checked_add(1) else {
+                return Ok(datasets);
+            };
+            from = next.to_be_bytes();
+        }
+        Ok(datasets)
     }
 
     /// Returns true if the database has the key. Does not look into the table's files.

@@ -5,6 +5,7 @@
 //!   have no gaps. The commits between merges are compactions, which change no version.
 //! - A contribution is merged at most once. Its commit names it, and the owner knows every earlier commit before it
 //!   puts the next one.
+//! - A table that was deleted takes no commit any more. Two commits stay of it, which say so.
 //! - No two rows of a table have the same record key.
 //! - A part is durable before the commit that names it, and a commit is durable before its merge returns.
 //! - The log is the only truth. The key index, the part version index and checkpoints are derived from it and can be
@@ -17,6 +18,7 @@
 //! <dataset>/_delta_log/00000000000000000000.json   protocol, metadata, contract
 //! <dataset>/_delta_log/0000000000000000000N.json   commitInfo (the merge), txn, add
 //!                                                  or commitInfo (the compaction), remove …, add
+//!                                                  or commitInfo (the deletion): the last commit, and then also commit 0
 //! <dataset>/_delta_log/0000000000000000000N.checkpoint.parquet     derived, for other readers: sum of commits 0 to N
 //! <dataset>/_delta_log/_last_checkpoint            derived: number of the newest checkpoint
 //! <dataset>/part-<version>-<contribution>.parquet                  of an upload also …-<attempt>-<index>.parquet
@@ -34,6 +36,7 @@ mod catalog;
 pub mod check;
 mod commit;
 mod compaction;
+mod deletion;
 pub mod disk;
 mod download;
 mod error;
@@ -63,7 +66,7 @@ pub use error::Error;
 pub use history::{Agreement, KnownHead};
 pub use part::{HIDDEN_COLUMNS, PartInfo, PartLink};
 pub use part_cache::{CacheError, HeldParts, PartCache};
-pub use prepare::{DryRunStager, LateDuplicates, PreparedVersion, Stager};
+pub use prepare::{DistinctKeys, DryRunStager, LateDuplicates, PreparedVersion, Stager};
 pub use proof::Root;
 pub use snapshot::{Columns, Snapshot};
 pub use table::{Stagers, Table};

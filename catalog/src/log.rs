@@ -8,8 +8,10 @@
 
 pub(crate) mod checkpoint;
 mod compacted;
+mod deletion;
 pub(crate) mod seal;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -28,6 +30,7 @@ use crate::part::{self, PartInfo};
 use crate::{Error, Merge};
 
 pub(crate) use self::compacted::{PartRewrite, compacted};
+pub(crate) use self::deletion::{deleted, is_deletion, missing, was_deleted};
 use self::seal::CHECKSUM_PLACEHOLDER;
 
 /// Configuration key that contains the contract (Delta protocol, *metaData*).
@@ -65,6 +68,13 @@ pub(crate) fn directory(dataset: DatasetId) -> Path {
 /// Returns the object path of commit `number`.
 pub(crate) fn path(dataset: DatasetId, number: u64) -> Path {
     Path::from(format!("{dataset}/_delta_log/{number:020}.json"))
+}
+
+/// Returns the number of the commit with this object path. Returns `None` if it is no path of a commit.
+pub(crate) fn number_of(path: &Path) -> Option<u64> {
+    let stem = path.filename()?.strip_suffix(".json")?;
+    let number = stem.parse().ok()?;
+    (stem.len() == 20).then_some(number)
 }
 
 /// Encodes commit 0, which creates the table.
@@ -194,25 +204,37 @@ fn lines(actions: &[Action<'_>]) -> Result<Vec<u8>, serde_json::Error> {
 fn schema_string(contract: &Contract) -> Result<String, serde_json::Error> {
     let schema = part::schema(contract);
     let fields = schema.fields().iter().map(|field| {
-        let kind = match field.data_type() {
-            DataType::Int64 => "long",
-            DataType::Float64 => "double",
-            DataType::Boolean => "boolean",
-            DataType::Timestamp(_, _) => "timestamp",
-            DataType::Binary => "binary",
-            _ => "string",
-        };
-        StructField {
+        Ok(StructField {
             name: field.name().clone(),
-            kind,
+            kind: delta_type(field.data_type())?,
             nullable: true,
             metadata: BTreeMap::new(),
-        }
+        })
     });
     serde_json::to_string(&StructType {
         kind: "struct",
-        fields: fields.collect(),
+        fields: fields.collect::<Result<_, _>>()?,
     })
+}
+
+/// Returns the type of a column for readers of Delta (Delta protocol, *Primitive Types*).
+fn delta_type(kind: &DataType) -> Result<Cow<'static, str>, serde_json::Error> {
+    let name = match kind {
+        DataType::Utf8 => "string",
+        DataType::Int64 => "long",
+        DataType::Float64 => "double",
+        DataType::Boolean => "boolean",
+        DataType::Timestamp(_, _) => "timestamp",
+        DataType::Binary => "binary",
+        DataType::Date32 => "date",
+        DataType::Decimal128(precision, scale) => return Ok(format!("decimal({precision},{scale})").into()),
+        // Another name would make readers take the values for something else.
+        other => {
+            let problem = format!("a column of type {other} has no type of Delta");
+            return Err(serde::ser::Error::custom(problem));
+        }
+    };
+    Ok(name.into())
 }
 
 /// Parses the actions of a commit, one per line.
@@ -319,6 +341,9 @@ fn decode_part(merge: &Merge, add: &AddedFile) -> Result<PartInfo, String> {
 }
 
 /// Reads one commit. Returns `None` if it does not exist.
+///
+/// # Errors
+/// [`Error::Deleted`] if the commit says that the table was deleted.
 pub(crate) async fn read(
     objects: &Arc<dyn ObjectStore>,
     dataset: DatasetId,
@@ -328,6 +353,9 @@ pub(crate) async fn read(
     let Some(bytes) = bytes_of(objects, &path).await? else {
         return Ok(None);
     };
+    if is_deletion(dataset, &bytes) {
+        return Err(Error::Deleted { dataset });
+    }
     decode(dataset, number, &bytes)
         .map(Some)
         .map_err(|problem| Error::corrupt(&path, &problem))
@@ -343,7 +371,7 @@ pub(crate) async fn proof_of(
 ) -> Result<Option<Proof>, Error> {
     let path = path(dataset, number);
     let Some(bytes) = bytes_of(objects, &path).await? else {
-        return Err(Error::gap(&path));
+        return Err(missing(objects, dataset, number).await);
     };
     let actions = actions(&bytes).map_err(|problem| Error::corrupt(&path, &problem))?;
     let name = part.name();
@@ -374,7 +402,7 @@ pub(crate) async fn bytes_of(objects: &Arc<dyn ObjectStore>, path: &Path) -> Res
 /// the directory: the log ends at the first commit that does not exist.
 ///
 /// # Errors
-/// [`Error::Gap`] if a commit is missing and a later one exists.
+/// [`Error::Gap`] if a commit is missing and a later one exists, [`Error::Deleted`] if the table was deleted.
 pub(crate) async fn read_from(
     objects: &Arc<dyn ObjectStore>,
     dataset: DatasetId,
@@ -392,8 +420,11 @@ pub(crate) async fn read_from(
             };
             // Both commits may have been put during the reads. If the earlier one is still missing now, it is a gap.
             if read(objects, dataset, next).await?.is_none() {
-                tracing::error!(%dataset, missing = next, found = next + later as u64, "the log has a gap");
-                return Err(Error::gap(&path(dataset, next)));
+                let error = missing(objects, dataset, next).await;
+                if matches!(error, Error::Gap { .. }) {
+                    tracing::error!(%dataset, missing = next, found = next + later as u64, "the log has a gap");
+                }
+                return Err(error);
             }
             continue;
         }

@@ -142,6 +142,18 @@ impl PartCache {
         Ok(held)
     }
 
+    /// Removes the files of a dataset that nobody uses. For a table that was deleted.
+    pub fn forget_table(&self, dataset: DatasetId) {
+        let begin = format!("{dataset}-");
+        let mut files = self.shared.lock();
+        let unused = files
+            .entries
+            .iter()
+            .filter(|(name, entry)| name.starts_with(&begin) && entry.holders == 0);
+        let unused: Vec<_> = unused.map(|(name, _)| name.clone()).collect();
+        files.evict(&self.shared, unused.iter());
+    }
+
     /// Returns the number of fetches that were started.
     pub fn fetched(&self) -> u64 {
         self.shared.fetched.load(Ordering::Relaxed)
@@ -226,8 +238,11 @@ impl PartCache {
         let mut at = 0;
         while at < part.bytes {
             let end = part.bytes.min(at + PIECE_BYTES);
-            let piece = shared.catalog.objects().get_range(&path, at..end).await;
-            let piece = piece.map_err(|error| lost(&path, error))?;
+            let objects = shared.catalog.objects();
+            let piece = match objects.get_range(&path, at..end).await {
+                Ok(piece) => piece,
+                Err(error) => return Err(lost(objects, &path, error).await.into()),
+            };
             if piece.len() as u64 != end - at {
                 return Err(Error::corrupt(&path, "it is shorter than in its commit").into());
             }
@@ -312,13 +327,20 @@ impl CachedParts {
             if self.bytes <= shared.capacity {
                 break;
             }
-            if let Some(entry) = self.entries.remove(&name) {
+            self.evict(shared, [&name]);
+        }
+        self.bytes <= shared.capacity
+    }
+
+    /// Removes unused files.
+    fn evict<'n>(&mut self, shared: &PartCacheState, names: impl IntoIterator<Item = &'n String>) {
+        for name in names {
+            if let Some(entry) = self.entries.remove(name) {
                 self.bytes -= entry.bytes;
                 // The file is removed under the lock. Otherwise the next caller could fetch it again just before.
                 remove(&shared.directory.join(name));
             }
         }
-        self.bytes <= shared.capacity
     }
 }
 

@@ -50,9 +50,8 @@ struct PrintLine {
 /// None: the fields are constant.
 pub fn contract() -> Result<Arc<Contract>, ContractError> {
     let field = |(name, kind, required): &(&str, FieldType, bool)| Field {
-        name: (*name).to_owned(),
-        kind: *kind,
         required: *required,
+        ..Field::new(*name, *kind)
     };
     let fields = [
         ("unit", FieldType::String, true),

@@ -4,6 +4,7 @@
 //! up in the index at each base. An upload looks only at the parts that were merged since its snapshot, because its
 //! look-ups in that snapshot were exact.
 
+mod distinct;
 mod dry_run;
 mod file;
 mod files;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use types::{AgentId, Batch, Contract, ContributionId, Proof};
 
+pub use self::distinct::DistinctKeys;
 pub use self::dry_run::DryRunStager;
 pub use self::files::Stager;
 pub(crate) use self::files::{ScratchFolder, UploadedRows};

@@ -66,7 +66,7 @@ pub(crate) struct TableState {
     derived: AtomicU64,
     /// Number of commits from which a checkpoint may be due.
     checkpoint_due: AtomicU64,
-    /// Set once the log lacks the last commit of the version index, or has another in its place.
+    /// Set once the log lacks the last commit of the version index, has another in its place, or ends with a deletion.
     lost: AtomicBool,
     /// Time of the latest check of the last commit, in microseconds since the epoch.
     confirmed: AtomicI64,
@@ -137,6 +137,9 @@ impl TableState {
     }
 
     /// Reads the commits after the version index, up to the head.
+    ///
+    /// # Errors
+    /// [`Error::Deleted`] if the table was deleted. The state then stays unusable.
     pub(crate) async fn refresh(&self) -> Result<(), Error> {
         let _once = self.refreshing.lock().await;
         let next = self.version_index().next_commit();
@@ -154,14 +157,17 @@ impl TableState {
                 self.apply(number, commit)?;
             }
         }
+        if matches!(read, Err(Error::Deleted { .. })) {
+            self.lost.store(true, Ordering::Relaxed);
+        }
         read
     }
 
     /// Verifies that the log still has the last commit of the version index. A state that fails once stays unusable.
     ///
     /// # Errors
-    /// [`Error::HistoryLost`] if the commit is gone or is another one. [`Error::Corrupt`] if it is damaged.
-    /// [`Error::Storage`] if the store cannot be read.
+    /// [`Error::HistoryLost`] if the commit is gone or is another one, [`Error::Deleted`] if the table was deleted.
+    /// [`Error::Corrupt`] if the commit is damaged. [`Error::Storage`] if the store cannot be read.
     pub(crate) async fn confirm(&self) -> Result<(), Error> {
         // An empty log has nothing to lose.
         let Some((number, text)) = self.version_index().last_commit() else {
@@ -170,7 +176,8 @@ impl TableState {
         let path = log::path(self.dataset, number);
         if !self.is_lost() {
             let bytes = log::bytes_of(&self.objects, &path).await?;
-            if let Some(bytes) = bytes {
+            // The commit of a deletion is looked at as if it were missing.
+            if let Some(bytes) = bytes.filter(|bytes| !log::is_deletion(self.dataset, bytes)) {
                 // A damaged commit can be restored, so no history is lost. Nothing may be merged after it meanwhile.
                 let damaged = |problem: String| Error::corrupt(&path, &problem);
                 log::verify(&bytes).map_err(damaged)?;
@@ -180,17 +187,31 @@ impl TableState {
                 // A commit of an older build has no checksum, so only parsing it finds damage.
                 log::decode(self.dataset, number, &bytes).map_err(damaged)?;
             }
-            self.lost.store(true, Ordering::Relaxed);
+        }
+        let deleted = log::was_deleted(&self.objects, self.dataset).await?;
+        if !self.lost.swap(true, Ordering::Relaxed) && !deleted {
             tracing::error!(dataset = %self.dataset, %path, "the last commit of a table is gone or another");
         }
         if let Some(index) = self.index.get() {
             // The flush in progress ends before another state of the table opens the stored keys.
             drop(index.storing.lock().await);
         }
-        Err(Error::HistoryLost {
-            dataset: self.dataset,
-            path: path.to_string(),
+        Err(if deleted {
+            Error::Deleted { dataset: self.dataset }
+        } else {
+            Error::HistoryLost {
+                dataset: self.dataset,
+                path: path.to_string(),
+            }
         })
+    }
+
+    /// Makes the state unusable, and waits for the storing of keys that is under way.
+    pub(crate) async fn give_up(&self) {
+        self.lost.store(true, Ordering::Relaxed);
+        if let Some(index) = self.index.get() {
+            drop(index.storing.lock().await);
+        }
     }
 
     /// Verifies the last commit for readers, at most once per [`CONFIRM_INTERVAL`]. The clock may go back, so both
@@ -205,7 +226,7 @@ impl TableState {
         Ok(())
     }
 
-    /// Returns true once the log lacks the last commit of the version index.
+    /// Returns true once the log lacks the last commit of the version index, or the table was deleted.
     pub(crate) fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Relaxed)
     }
@@ -292,7 +313,7 @@ impl TableState {
         let merge = self.merge_of(version).await?;
         if merge.contribution != contribution {
             // The commit was replaced after this process read it.
-            return Err(Error::gap(&log::path(self.dataset, merge.version.0)));
+            return Err(log::missing(&self.objects, self.dataset, merge.version.0).await);
         }
         Ok(Some(merge))
     }
@@ -306,7 +327,7 @@ impl TableState {
         let number = self.version_index().commit_of(version).unwrap_or(version.0);
         match log::read(&self.objects, self.dataset, number).await? {
             Some(CommitContent::Merged(merge, _)) if merge.version == version => Ok(*merge),
-            _ => Err(Error::gap(&log::path(self.dataset, number))),
+            _ => Err(log::missing(&self.objects, self.dataset, number).await),
         }
     }
 

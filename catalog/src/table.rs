@@ -14,7 +14,7 @@ use crate::compaction::{self, BuiltPart, CompactionState, DueCompaction};
 use crate::prepare::{LateDuplicates, PreparedVersion, Stager};
 use crate::state::{LiveLookup, SnapshotLookup, TableState, WriteOccasion};
 use crate::tables::Tables;
-use crate::{Agreement, CommitOutcome, Error, KnownHead, Merge, history};
+use crate::{Agreement, CommitOutcome, Error, KnownHead, Merge, history, log};
 
 /// Starts the staging of uploads for one table.
 #[derive(Clone, Debug)]
@@ -24,6 +24,11 @@ pub struct Stagers {
 }
 
 impl Stagers {
+    /// Returns true if the table was deleted, so that nothing is to be staged any more.
+    pub async fn was_deleted(&self) -> Result<bool, Error> {
+        log::was_deleted(&self.state.objects, self.state.dataset).await
+    }
+
     /// Starts to stage an upload: its rows are written to scratch files beside the table. `least` is a lower bound of
     /// their size in bytes.
     ///

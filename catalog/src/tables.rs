@@ -65,6 +65,12 @@ impl Tables {
         state
     }
 
+    /// Removes the state of a dataset, so that the next one is read from the log.
+    pub(crate) fn remove(&self, dataset: DatasetId) -> Option<Arc<TableState>> {
+        let removed = self.lock().tables.remove(&dataset)?;
+        removed.state.get().map(Arc::clone)
+    }
+
     /// Returns the open table with the most keys that are only in memory.
     pub(crate) fn fullest(&self) -> Option<Arc<TableState>> {
         let open = self.lock();

@@ -5,6 +5,7 @@ mod checkpoints;
 mod compaction;
 mod costs;
 mod damage;
+mod deletion;
 mod fixture;
 mod history;
 mod index;

@@ -3,12 +3,12 @@
 //! Invariant: an answer that is cut off or has another form than its definition says is a [`RunFailure`], never fewer
 //! records.
 
-mod csv;
 mod feed;
 mod parquet;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
+use tabular::csv::{self, CsvReader, CsvRecord, RecordProblem};
 use types::json::lost_digits;
 
 use crate::RunFailure;
@@ -24,7 +24,7 @@ pub(crate) fn decode(fetch: &Fetch, body: &Bytes, is_framed: bool) -> Result<Vec
         SourceFormat::Ndjson => lines(body, is_framed)?,
         SourceFormat::Csv => {
             check_end(body, is_framed)?;
-            csv::records(fetch, body)?
+            delimited(fetch, body)?
         }
         SourceFormat::Feed => feed::entries(body)?,
         SourceFormat::Parquet | SourceFormat::Delta => parquet::rows(body.clone())?,
@@ -99,6 +99,49 @@ fn lines(body: &[u8], is_framed: bool) -> Result<Vec<Value>, RunFailure> {
     lines
         .map(|line| parse_with_digits(line).map_err(|_error| RunFailure::form("a line of the answer is no JSON")))
         .collect()
+}
+
+/// Decodes the rows of a delimited text, of which each has as many cells as the first. Without a header the members are
+/// numbered from 1.
+fn delimited(fetch: &Fetch, body: &[u8]) -> Result<Vec<Value>, RunFailure> {
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+    let delimiter = fetch.delimiter.and_then(|delimiter| u8::try_from(delimiter).ok());
+    let mut reader = CsvReader::new(body, delimiter.unwrap_or(b','));
+    let (mut row, mut records) = (CsvRecord::default(), Vec::new());
+    let mut names: Option<Vec<String>> = None;
+    let broken = |error: csv::Error| RunFailure::form(error.to_string());
+    while reader.read(&mut row).map_err(broken)? {
+        let line = row.line();
+        match row.problem() {
+            None => {}
+            Some(RecordProblem::AfterQuote(cell)) => {
+                let cell = cell + 1;
+                return Err(RunFailure::form(format!(
+                    "line {line}: text follows the closing quote of cell {cell}"
+                )));
+            }
+            Some(RecordProblem::TooLong) => return Err(RunFailure::form(format!("line {line} is too long"))),
+        }
+        let cells: Result<Vec<&str>, _> = row.cells().map(std::str::from_utf8).collect();
+        let cells = cells.map_err(|_error| RunFailure::form(format!("line {line} is not UTF-8")))?;
+        let names = match &names {
+            Some(names) => names,
+            None if fetch.header => {
+                names = Some(cells.iter().map(|name| name.trim().to_owned()).collect());
+                continue;
+            }
+            None => names.insert((1..=cells.len()).map(|number| number.to_string()).collect()),
+        };
+        if names.len() != cells.len() {
+            return Err(RunFailure::form(format!("line {line} has another number of cells")));
+        }
+        let record = names
+            .iter()
+            .zip(cells)
+            .map(|(name, cell)| (name.clone(), Value::from(cell)));
+        records.push(Value::Object(record.collect()));
+    }
+    Ok(records)
 }
 
 /// Checks the end of a text that shows it by its last line only.

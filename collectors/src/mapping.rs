@@ -3,12 +3,11 @@
 //! Invariant: a value that is not of the type of its field makes the record fail; it is never cut, guessed or left out.
 //! A null, an empty text and a missing member are absent.
 
-use jiff::civil;
-use jiff::fmt::rfc2822;
-use jiff::tz::TimeZone;
 use serde_json::{Map, Number, Value, json};
+use tabular::values::{ValueParse, Zone};
+use types::contract::FieldTypeName;
 use types::json::whole_double;
-use types::{FieldType, Timestamp};
+use types::{Date, Timestamp, decimal};
 
 use crate::source::{CollectorSource, FieldMap};
 
@@ -70,10 +69,14 @@ fn is_absent(value: &Value) -> bool {
 fn convert(field: &FieldMap, value: &Value) -> Option<Value> {
     if let Some(number) = written(value) {
         // Only a text holds all of its digits.
-        return (field.kind == FieldType::String).then(|| number.into());
+        return match field.kind {
+            FieldTypeName::String => Some(number.into()),
+            FieldTypeName::Decimal => decimal_text(field, number),
+            _ => None,
+        };
     }
     match field.kind {
-        FieldType::String => match value {
+        FieldTypeName::String => match value {
             Value::String(text) => Some(text.trim().into()),
             Value::Number(number) => Some(number.to_string().into()),
             Value::Bool(flag) => Some(flag.to_string().into()),
@@ -81,25 +84,61 @@ fn convert(field: &FieldMap, value: &Value) -> Option<Value> {
         },
         // Texts are parsed in full: "7 apples" is no 7, as a column that changed its meaning must be
         // noticed.
-        FieldType::Integer => match value {
+        FieldTypeName::Integer => match value {
             Value::Number(number) => integer(number).map(Value::from),
             Value::String(text) => text.trim().parse::<i64>().ok().map(Value::from),
             _ => None,
         },
-        FieldType::Number => match value {
+        FieldTypeName::Number => match value {
             Value::Number(number) if number.is_f64() => Some(value.clone()),
             // An integer of 64 bits may have more digits than a double keeps.
             Value::Number(number) => whole_double(&number.to_string()).map(|_| value.clone()),
             Value::String(text) => whole_double(text.trim()).and_then(Number::from_f64).map(Value::Number),
             _ => None,
         },
-        FieldType::Boolean => match value {
+        FieldTypeName::Boolean => match value {
             Value::Bool(_) => Some(value.clone()),
             Value::String(text) => text.trim().to_ascii_lowercase().parse::<bool>().ok().map(Value::Bool),
             _ => None,
         },
-        FieldType::Timestamp => Some(instant(field.format.as_deref(), value)?.to_string().into()),
-        FieldType::Json => (!has_written(value)).then(|| value.clone()),
+        FieldTypeName::Timestamp => instant(field.format.as_deref(), value),
+        FieldTypeName::Json => (!has_written(value)).then(|| value.clone()),
+        FieldTypeName::Date => Some(day(field.format.as_deref(), value.as_str()?.trim())?.to_string().into()),
+        FieldTypeName::Decimal => match value {
+            Value::String(text) => decimal_text(field, text.trim()),
+            Value::Number(number) => {
+                let scale = scale(field)?;
+                Some(decimal::text(decimal::of_number(number, scale).ok()?, scale).into())
+            }
+            _ => None,
+        },
+    }
+}
+
+/// Returns the canonical text of a decimal that is written as text.
+fn decimal_text(field: &FieldMap, text: &str) -> Option<Value> {
+    let scale = scale(field)?;
+    Some(decimal::text(decimal::parse(text.as_bytes(), scale).ok()?, scale).into())
+}
+
+/// Returns the scale of a decimal, which the definition was checked to have.
+fn scale(field: &FieldMap) -> Option<u8> {
+    u8::try_from(field.scale?).ok()
+}
+
+/// Reads a day, by a pattern of strptime(3) if `format` is one.
+fn day(format: Option<&str>, text: &str) -> Option<Date> {
+    match format.filter(|format| *format != "date") {
+        None => text.parse().ok(),
+        Some(pattern) => ValueParse::new(pattern)
+            .ok()?
+            .read(text.as_bytes())
+            .ok()?
+            .date()?
+            // It is shown as `YYYY-MM-DD`.
+            .to_string()
+            .parse()
+            .ok(),
     }
 }
 
@@ -114,36 +153,32 @@ fn integer(number: &Number) -> Option<i64> {
 }
 
 /// Reads a time. Digits finer than a microsecond are cut, which a contract cannot hold.
-fn instant(format: Option<&str>, value: &Value) -> Option<Timestamp> {
-    let number = || match value {
+fn instant(format: Option<&str>, value: &Value) -> Option<Value> {
+    let text = || value.as_str().map(str::trim);
+    let Some(format) = format else {
+        let instant = Timestamp::from_micros(text()?.parse::<jiff::Timestamp>().ok()?.as_microsecond());
+        return instant.is_sayable().then(|| instant.to_string().into());
+    };
+    let (form, word) = match format {
+        "unix-seconds" | "unix-milliseconds" | "unix-microseconds" => (format, whole(value)?.to_string()),
+        // Without a time of day it is midnight.
+        "date" => ("%Y-%m-%d", text()?.to_owned()),
+        form => (form, text()?.to_owned()),
+    };
+    let moment = ValueParse::new(form).ok()?.read(word.as_bytes()).ok()?;
+    let mut instant = Vec::new();
+    // Without an offset the time is in UTC.
+    moment.cut().write_instant(&Zone::Fixed(0), false, &mut instant).ok()?;
+    String::from_utf8(instant).ok().map(Value::from)
+}
+
+/// Returns a whole number that is written as a number or as text.
+fn whole(value: &Value) -> Option<i64> {
+    match value {
         Value::Number(number) => integer(number),
         Value::String(text) => text.trim().parse().ok(),
         _ => None,
-    };
-    let text = || value.as_str().map(str::trim);
-    let micros = match format {
-        Some("unix-seconds") => number()?.checked_mul(1_000_000)?,
-        Some("unix-milliseconds") => number()?.checked_mul(1_000)?,
-        Some("rfc2822") => rfc2822::parse(text()?).ok()?.timestamp().as_microsecond(),
-        Some("date") => utc(text()?.parse::<civil::Date>().ok()?.at(0, 0, 0, 0))?,
-        Some(pattern) => {
-            let parsed = jiff::fmt::strtime::parse(pattern, text()?).ok()?;
-            if let Ok(instant) = parsed.to_timestamp() {
-                instant.as_microsecond()
-            } else {
-                // Without an offset the time is in UTC, and without a time it is midnight.
-                let time = parsed.to_time().unwrap_or(civil::Time::midnight());
-                utc(parsed.to_date().ok()?.to_datetime(time))?
-            }
-        }
-        None => text()?.parse::<jiff::Timestamp>().ok()?.as_microsecond(),
-    };
-    let instant = Timestamp::from_micros(micros);
-    instant.is_sayable().then_some(instant)
-}
-
-fn utc(moment: civil::DateTime) -> Option<i64> {
-    Some(moment.to_zoned(TimeZone::UTC).ok()?.timestamp().as_microsecond())
+    }
 }
 
 #[cfg(test)]
@@ -152,10 +187,11 @@ mod tests {
 
     use super::*;
 
-    fn field(kind: FieldType, format: Option<&str>) -> FieldMap {
+    fn field(kind: FieldTypeName, format: Option<&str>) -> FieldMap {
         FieldMap {
             name: "at".to_owned(),
             kind,
+            scale: (kind == FieldTypeName::Decimal).then_some(2),
             required: true,
             from: Some("/at".to_owned()),
             constant: None,
@@ -167,27 +203,27 @@ mod tests {
     fn a_number_keeps_its_digits_or_its_record_fails() {
         let long = written_number("1000000000000000000007");
         for (kind, value, expected) in [
-            (FieldType::Number, long.clone(), None),
-            (FieldType::Integer, long.clone(), None),
-            (FieldType::Json, json!({"a": [long]}), None),
-            (FieldType::String, long, Some(json!("1000000000000000000007"))),
-            (FieldType::Number, json!(" 0.333333333333333333 "), None),
-            (FieldType::Number, json!("9007199254740993"), None),
-            (FieldType::Number, json!(9_007_199_254_740_993_u64), None),
-            (FieldType::Number, json!("1e-400"), None),
-            (FieldType::Number, json!("NaN"), None),
+            (FieldTypeName::Number, long.clone(), None),
+            (FieldTypeName::Integer, long.clone(), None),
+            (FieldTypeName::Json, json!({"a": [long]}), None),
+            (FieldTypeName::String, long, Some(json!("1000000000000000000007"))),
+            (FieldTypeName::Number, json!(" 0.333333333333333333 "), None),
+            (FieldTypeName::Number, json!("9007199254740993"), None),
+            (FieldTypeName::Number, json!(9_007_199_254_740_993_u64), None),
+            (FieldTypeName::Number, json!("1e-400"), None),
+            (FieldTypeName::Number, json!("NaN"), None),
             (
-                FieldType::Number,
+                FieldTypeName::Number,
                 json!("9007199254740992"),
                 Some(json!(9_007_199_254_740_992.0)),
             ),
             (
-                FieldType::Number,
+                FieldTypeName::Number,
                 json!("2.220446049250313081e-16"),
                 Some(json!(2.220_446_049_250_313e-16)),
             ),
-            (FieldType::Number, json!("+12.50"), Some(json!(12.5))),
-            (FieldType::Json, json!({"a": [1.5]}), Some(json!({"a": [1.5]}))),
+            (FieldTypeName::Number, json!("+12.50"), Some(json!(12.5))),
+            (FieldTypeName::Json, json!({"a": [1.5]}), Some(json!({"a": [1.5]}))),
         ] {
             assert_eq!(convert(&field(kind, None), &value), expected, "{kind:?} {value}");
         }
@@ -224,7 +260,7 @@ mod tests {
             (None, json!("yesterday"), None),
             (None, json!(5), None),
         ] {
-            let mapped = convert(&field(FieldType::Timestamp, format), &value);
+            let mapped = convert(&field(FieldTypeName::Timestamp, format), &value);
             assert_eq!(mapped, expected.map(Value::from), "{format:?} {value}");
         }
     }
@@ -232,20 +268,55 @@ mod tests {
     #[test]
     fn a_value_of_another_type_is_no_value() {
         for (kind, value, expected) in [
-            (FieldType::Integer, json!("7"), Some(json!(7))),
-            (FieldType::Integer, json!(7.0), Some(json!(7))),
-            (FieldType::Integer, json!(7.5), None),
-            (FieldType::Integer, json!("7 apples"), None),
-            (FieldType::Number, json!("1.25"), Some(json!(1.25))),
-            (FieldType::Number, json!("NaN"), None),
-            (FieldType::Number, json!({}), None),
-            (FieldType::Boolean, json!("True"), Some(json!(true))),
-            (FieldType::Boolean, json!(1), None),
-            (FieldType::String, json!(5), Some(json!("5"))),
-            (FieldType::String, json!(["a"]), None),
-            (FieldType::Json, json!(["a"]), Some(json!(["a"]))),
+            (FieldTypeName::Integer, json!("7"), Some(json!(7))),
+            (FieldTypeName::Integer, json!(7.0), Some(json!(7))),
+            (FieldTypeName::Integer, json!(7.5), None),
+            (FieldTypeName::Integer, json!("7 apples"), None),
+            (FieldTypeName::Number, json!("1.25"), Some(json!(1.25))),
+            (FieldTypeName::Number, json!("NaN"), None),
+            (FieldTypeName::Number, json!({}), None),
+            (FieldTypeName::Boolean, json!("True"), Some(json!(true))),
+            (FieldTypeName::Boolean, json!(1), None),
+            (FieldTypeName::String, json!(5), Some(json!("5"))),
+            (FieldTypeName::String, json!(["a"]), None),
+            (FieldTypeName::Json, json!(["a"]), Some(json!(["a"]))),
         ] {
             assert_eq!(convert(&field(kind, None), &value), expected, "{kind:?} {value}");
+        }
+    }
+
+    #[test]
+    fn days_and_decimals_keep_what_was_written() {
+        for (kind, format, value, expected) in [
+            (FieldTypeName::Date, None, json!(" 2020-02-29 "), Some("2020-02-29")),
+            (FieldTypeName::Date, None, json!("2021-02-29"), None),
+            (FieldTypeName::Date, None, json!(20_200_229), None),
+            (
+                FieldTypeName::Date,
+                Some("date"),
+                json!("2020-02-29"),
+                Some("2020-02-29"),
+            ),
+            (
+                FieldTypeName::Date,
+                Some("%d.%m.%Y"),
+                json!("29.02.2020"),
+                Some("2020-02-29"),
+            ),
+            (FieldTypeName::Date, Some("%d.%m.%Y"), json!("30.02.2020"), None),
+            (FieldTypeName::Decimal, None, json!("12.5"), Some("12.50")),
+            (FieldTypeName::Decimal, None, json!(12.5), Some("12.50")),
+            (FieldTypeName::Decimal, None, json!("12.345"), None),
+            (FieldTypeName::Decimal, None, json!(0.300_000_000_000_000_04), None),
+            (
+                FieldTypeName::Decimal,
+                None,
+                written_number("1000000000000000000007"),
+                Some("1000000000000000000007.00"),
+            ),
+        ] {
+            let mapped = convert(&field(kind, format), &value);
+            assert_eq!(mapped, expected.map(Value::from), "{kind:?} {format:?} {value}");
         }
     }
 }

@@ -10,7 +10,9 @@ use data_encoding::HEXLOWER;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use types::{Contract, Field, FieldType};
+use tabular::values::ValueParse;
+use types::contract::FieldTypeName;
+use types::{Contract, Field};
 use url::Url;
 
 use crate::Schedule;
@@ -145,13 +147,15 @@ const fn one() -> u32 {
 pub(crate) struct FieldMap {
     pub(crate) name: String,
     #[serde(rename = "type")]
-    pub(crate) kind: FieldType,
+    pub(crate) kind: FieldTypeName,
+    /// Digits after the point of a decimal.
+    pub(crate) scale: Option<u64>,
     #[serde(default)]
     pub(crate) required: bool,
     /// JSON pointer into the record of the source.
     pub(crate) from: Option<String>,
     pub(crate) constant: Option<Value>,
-    /// Form of a time: `unix-seconds`, `unix-milliseconds`, `rfc2822`, `date`, or a pattern of strptime(3).
+    /// Form of a time: `unix-seconds`, `unix-milliseconds`, `rfc2822`, `date`, or a pattern of strptime(3). A date has the last two.
     pub(crate) format: Option<String>,
 }
 
@@ -173,12 +177,18 @@ impl CollectorSource {
         check_bounds(&text.fetch)?;
         check_fields(&text.fields)?;
         let schedule = Schedule::parse(&text.schedule).map_err(|problem| fail("schedule", problem))?;
-        let fields = text.fields.iter().map(|field| Field {
-            name: field.name.clone(),
-            kind: field.kind,
-            required: field.required,
-        });
-        let contract = Contract::new(fields.collect(), false).map_err(|error| fail("fields", error.to_string()))?;
+        let field = |field: &FieldMap| {
+            let kind = field.kind.with_scale(field.scale);
+            Ok(Field {
+                required: field.required,
+                ..Field::new(
+                    &field.name,
+                    kind.map_err(|problem| fail(format!("fields.{}.scale", field.name), problem))?,
+                )
+            })
+        };
+        let fields = text.fields.iter().map(field).collect::<Result<_, _>>()?;
+        let contract = Contract::new(fields, false).map_err(|error| fail("fields", error.to_string()))?;
         Ok(Self {
             text,
             schedule,
@@ -386,8 +396,20 @@ fn check_fields(fields: &[FieldMap]) -> Result<(), SourceError> {
             (None, Some(_)) => {}
             _ => return Err(fail(key("from"), "or `constant` must be given, and not both")),
         }
-        if field.format.is_some() && field.kind != FieldType::Timestamp {
-            return Err(fail(key("format"), "is for a timestamp"));
+        if let Some(format) = field.format.as_deref().filter(|format| *format != "date") {
+            ValueParse::new(format).map_err(|problem| fail(key("format"), problem))?;
+        }
+        match (field.kind, field.format.as_deref()) {
+            (_, None) | (FieldTypeName::Timestamp, _) => {}
+            // A day has no zone, so an instant does not name one.
+            (FieldTypeName::Date, Some(format)) if format == "date" || format.contains('%') => {}
+            (FieldTypeName::Date, Some(_)) => {
+                return Err(fail(
+                    key("format"),
+                    "must be `date` or a pattern of strptime(3) for a date",
+                ));
+            }
+            _ => return Err(fail(key("format"), "is for a timestamp or a date")),
         }
     }
     if !fields.iter().any(|field| field.required && field.from.is_some()) {

@@ -168,11 +168,11 @@ fn cell(value: &Value, kind: FieldType) -> Value {
 }
 
 fn count(head: &Head, rows: &[Vec<Value>], kinds: &[FieldType], show: usize) -> Result<Count, Box<dyn Error>> {
-    let fields = head.columns.iter().zip(kinds).map(|(name, kind)| Field {
-        name: name.clone(),
-        kind: *kind,
-        required: false,
-    });
+    let fields = head
+        .columns
+        .iter()
+        .zip(kinds)
+        .map(|(name, kind)| Field::new(name, *kind));
     let contract = Arc::new(Contract::new(fields.collect(), false)?);
     let mut count = Count::default();
     for rows in rows.chunks(BATCH) {

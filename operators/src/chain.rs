@@ -52,6 +52,9 @@ pub struct Tally {
     pub refused: u32,
     /// Number of rows that could not be judged.
     pub held: u32,
+    /// What is to be known of how it judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// The result of a chain for a batch.
@@ -168,6 +171,7 @@ fn split(name: &GateName, batch: Batch, said: Verdicts, verdicts: &mut Vec<RowVe
         dropped: 0,
         refused: 0,
         held: 0,
+        note: None,
     };
     // The common case: the batch continues as it is.
     if exceptions.is_empty() {
@@ -195,10 +199,7 @@ fn split(name: &GateName, batch: Batch, said: Verdicts, verdicts: &mut Vec<RowVe
             Verdict::Refuse { .. } => tally.refused += 1,
             Verdict::Hold { .. } => tally.held += 1,
         }
-        verdicts.push(RowVerdict {
-            row: batch.positions()[row],
-            verdict,
-        });
+        verdicts.push(RowVerdict::of_record(batch.positions()[row], verdict));
     }
     (passing, tally)
 }

@@ -37,8 +37,8 @@ pub struct Totals {
     /// Policy for refused records.
     on_refused: OnRefused,
     refused: u64,
-    /// Row and first reason of the first refusal.
-    first: Option<(u32, Option<Reason>)>,
+    /// Row, line and first reason of the first refusal.
+    first: Option<(u32, Option<u64>, Option<Reason>)>,
     /// Cause of the first hold, and the latest time at which a hold may end.
     held: Option<(&'static str, Option<Timestamp>)>,
 }
@@ -80,7 +80,8 @@ impl Totals {
             Verdict::Refuse { reasons } => {
                 self.refused += 1;
                 // Only the first is kept: the sentence names one, and the verdicts name the others.
-                self.first.get_or_insert_with(|| (said.row, reasons.first().cloned()));
+                self.first
+                    .get_or_insert_with(|| (said.row, said.line, reasons.first().cloned()));
             }
             Verdict::Hold { reason, resumes_after } => {
                 let waits_for = Cause::of_code(&reason.code).waits_for();
@@ -230,12 +231,12 @@ fn refusal(totals: &Totals, numbering: Numbering) -> String {
         OnRefused::Drop => ", more than half; a wrong delimiter or column is likelier",
     };
     let text = format!("{refused} of {rows} records {verb} refused{advice}");
-    let Some((row, reason)) = first else {
+    let Some((row, line, reason)) = first else {
         return text;
     };
     let place = match numbering {
         Numbering::Records => format!("record {row}"),
-        Numbering::Lines => format!("on line {}", u64::from(*row) + 1),
+        Numbering::Lines => format!("on line {}", line.unwrap_or_else(|| u64::from(*row) + 1)),
     };
     let why = reason.as_ref().map_or_else(String::new, Reason::after_the_record);
     format!("{text}; the first is {place}{why}")

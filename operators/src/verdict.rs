@@ -81,11 +81,34 @@ pub enum Verdict {
 /// A verdict with the number of its row in the batch as submitted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowVerdict {
-    /// Index of the record in the submitted batch.
+    /// Index of the record in the submitted batch. Of an upload, index of its line; with a reading, of the record in the
+    /// file.
     pub row: u32,
+    /// Line of the file on which the record begins, from 1; absent for a batch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
     /// The verdict on the record.
     #[serde(flatten)]
     pub verdict: Verdict,
+}
+
+impl RowVerdict {
+    /// Returns the verdict on a record of a batch.
+    pub const fn of_record(row: u32, verdict: Verdict) -> Self {
+        Self {
+            row,
+            line: None,
+            verdict,
+        }
+    }
+}
+
+/// Returns the verdict that refuses a record for reasons of which there is one at least. Their texts are shortened to the
+/// limits.
+pub fn refusal(reasons: Vec<Reason>) -> Verdict {
+    let mut named = Reasons::default();
+    named.extend(reasons);
+    named.into_verdict()
 }
 
 /// One verdict per row of a batch. A row without an entry passes.

@@ -22,12 +22,10 @@ use types::{Batch, Contract, Field, FieldType};
 
 /// A contract of a text and a value, which allows more members.
 fn contract() -> Arc<Contract> {
-    let field = |name: &str, kind| Field {
-        name: name.to_owned(),
-        kind,
-        required: false,
-    };
-    let fields = vec![field("text", FieldType::String), field("value", FieldType::Json)];
+    let fields = vec![
+        Field::new("text", FieldType::String),
+        Field::new("value", FieldType::Json),
+    ];
     Arc::new(Contract::new(fields, true).unwrap())
 }
 

@@ -65,7 +65,8 @@ impl Compactor {
             Err(error) => Err(error),
         };
         match installed {
-            Ok(_) => self.failures = 0,
+            // The writer learns of it with its next message.
+            Ok(_) | Err(Error::Deleted { .. }) => self.failures = 0,
             Err(error) => {
                 tracing::warn!(error = with_causes(&error), "a table could not be compacted now");
                 self.waits = PATIENCE << self.failures.min(DOUBLINGS);

@@ -82,16 +82,17 @@ impl Uploads {
 }
 
 impl Context {
-    /// Asks a table, for as long as that can help.
+    /// Asks a table, for as long as that can help. Returns `None` if the table was deleted.
     pub(crate) async fn ask<T, A: Future<Output = Result<T, catalog::Error>>>(
         &self,
         dataset: DatasetId,
         question: impl Fn() -> A,
-    ) -> Result<T, Stopped> {
+    ) -> Result<Option<T>, Stopped> {
         let mut failures = 0;
         loop {
             match question().await {
-                Ok(answer) => return Ok(answer),
+                Ok(answer) => return Ok(Some(answer)),
+                Err(catalog::Error::Deleted { .. }) => return Ok(None),
                 Err(error @ catalog::Error::HistoryLost { .. }) => {
                     // The table is to be opened again, and what the writer has comes again.
                     tracing::error!(%dataset, %error, "a table is given up for now; its submissions come again");

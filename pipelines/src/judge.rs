@@ -3,6 +3,7 @@
 //! Invariant: a batch is one chunk, judged by the function that judges the chunks of an upload.
 
 pub(crate) mod chunk;
+pub(crate) mod in_order;
 pub(crate) mod merger;
 pub(crate) mod probe;
 pub(crate) mod split;

@@ -28,6 +28,8 @@
 //! shortened (`publish`). What may have ended a process is tried out in a child process first ([`isolation`]), and what
 //! ends two of them goes to the dead letters, too.
 
+pub mod check;
+pub mod file_judge;
 pub mod isolation;
 pub mod knowledge;
 pub mod message;

@@ -2,6 +2,6 @@
 
 pub use messages::{
     Address, BASE_FORMAT, CONTRIBUTIONS_TOPIC, ContributionOutcome as Outcome, DEAD_LETTERS, DeadLetter, DecodeError,
-    HISTORY_LOST, OUTCOMES_TOPIC, Records, Resolution, Source, Submission,
+    HISTORY_LOST, OUTCOMES_TOPIC, Records, Resolution, SUBMISSION_FORMAT, Source, Submission,
 };
 pub(crate) use messages::{head, weight};

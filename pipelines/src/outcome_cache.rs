@@ -235,10 +235,7 @@ mod tests {
             expected: "a number".to_owned(),
             actual: "x".repeat(words),
         };
-        let verdict = RowVerdict {
-            row: 0,
-            verdict: Verdict::Refuse { reasons: vec![reason] },
-        };
+        let verdict = RowVerdict::of_record(0, Verdict::Refuse { reasons: vec![reason] });
         Outcome {
             format: BASE_FORMAT,
             contribution: ContributionId::new(at),

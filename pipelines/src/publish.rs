@@ -57,7 +57,7 @@ async fn catch_up(context: &Context, dataset: DatasetId, end: Version) -> Result
     mutate!(Bug::NoGuard => let next = end);
     for version in next.0.max(end.0.saturating_sub(MAX_REPUBLISHED_VERSIONS))..end.0 {
         let merge = context.ask(dataset, || merge_of(context, dataset, Version(version)));
-        let Some(merge) = merge.await? else { continue };
+        let Some(merge) = merge.await?.flatten() else { continue };
         tracing::info!(%dataset, version, "a version is told before the next, should nobody have told it");
         // The generation does not matter: a merge holds for every one.
         let address = Address {

@@ -62,18 +62,17 @@ impl Report {
     }
 
     fn name(&mut self, duplicates: &[u32]) {
-        self.verdicts.extend(duplicates.iter().map(|&row| RowVerdict {
-            row,
-            verdict: Verdict::Drop {
-                reason: Reason {
-                    gate: GateName::DEDUP,
-                    code: "duplicate_in_dataset".to_owned(),
-                    path: String::new(),
-                    expected: "a record the dataset does not have".to_owned(),
-                    actual: "a record merged while this batch was judged".to_owned(),
-                },
-            },
-        }));
+        let duplicate = |&row: &u32| {
+            let reason = Reason {
+                gate: GateName::DEDUP,
+                code: "duplicate_in_dataset".to_owned(),
+                path: String::new(),
+                expected: "a record the dataset does not have".to_owned(),
+                actual: "a record merged while this batch was judged".to_owned(),
+            };
+            RowVerdict::of_record(row, Verdict::Drop { reason })
+        };
+        self.verdicts.extend(duplicates.iter().map(duplicate));
         self.verdicts.sort_by_key(|verdict| verdict.row);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: the table is asked first, so that what was merged is never published as rejected. The outcome of a
 //! redelivery is published again as it was, unless that was done a moment ago, so an outcome that a log lost is published
-//! for as long as the marketplace lacks it.
+//! for as long as the marketplace lacks it. Of a table that was deleted nothing is published.
 
 use catalog::{Merge, Table};
 use types::metric;
@@ -23,8 +23,9 @@ pub(crate) async fn republish(context: &Context, table: &Table, address: Address
     }
     let found = context.ask(address.dataset, || table.find(address.contribution));
     match found.await? {
-        Some(merge) => republish_merge(context, table, address, merge).await,
-        None => republish_rejection(context, address).await,
+        Some(Some(merge)) => republish_merge(context, table, address, merge).await,
+        Some(None) => republish_rejection(context, address).await,
+        None => Ok(()),
     }
 }
 
@@ -70,8 +71,9 @@ pub(crate) async fn republish_decided(context: &Context, address: Address) -> Re
     }
     let merged = context.ask(address.dataset, || merged_before(context, address));
     match merged.await? {
-        Some((table, merge)) => republish_merge(context, &table, address, merge).await,
-        None => republish_rejection(context, address).await,
+        Some(Some((table, merge))) => republish_merge(context, &table, address, merge).await,
+        Some(None) => republish_rejection(context, address).await,
+        None => Ok(()),
     }
 }
 
@@ -83,7 +85,9 @@ pub(crate) async fn end_poison(context: &Context, delivery: &Delivery, poison: &
     let merged = match address {
         Some(address) => {
             let merged = context.ask(address.dataset, || merged_before(context, address));
-            merged.await?.map(|merged| (address, merged))
+            // A message of a dataset that is gone is kept nowhere.
+            let Some(merged) = merged.await? else { return Ok(()) };
+            merged.map(|merged| (address, merged))
         }
         None => None,
     };

@@ -2,6 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 use types::Backoff;
+use types::error::with_causes;
 
 /// The worker stopped, or a writer gave its table up, before the work could be brought to its end. Its message stays
 /// open with the worker, and comes again without the writer ([`AckHandle`](crate::offsets::AckHandle)).
@@ -20,6 +21,8 @@ pub(crate) struct Poison {
 #[derive(Debug)]
 pub(crate) enum Unfinished {
     Poison(Poison),
+    /// Its dataset was deleted. The message is acknowledged, and nobody is told: the database knew first.
+    Deleted,
     Stopped,
 }
 
@@ -33,6 +36,14 @@ impl Unfinished {
             reason: reason.into(),
             has_failed_probe: false,
         })
+    }
+
+    /// Returns the end of a message at whose table no further try can help.
+    pub(crate) fn refused_by_table(error: &catalog::Error) -> Self {
+        match error {
+            catalog::Error::Deleted { .. } => Self::Deleted,
+            error => Self::poison(with_causes(error)),
+        }
     }
 
     /// Returns the end of a message whose probe failed for this reason.

@@ -94,7 +94,7 @@ async fn open(context: &Context, submission: &Submission) -> Step<Table> {
                 }
                 return Ok(table);
             }
-            Err(error) if !is_transient(&error) => return Err(Unfinished::poison(with_causes(&error))),
+            Err(error) if !is_transient(&error) => return Err(Unfinished::refused_by_table(&error)),
             Err(error) => {
                 tracing::error!(dataset = %submission.dataset, error = with_causes(&error), "the table cannot be opened");
                 context.wait(&mut failures, &error).await?;
@@ -104,7 +104,7 @@ async fn open(context: &Context, submission: &Submission) -> Step<Table> {
 }
 
 /// Works through the queue on an open table. Returns true if the table is to be opened again because the log has
-/// another history than this process knew; what was judged against that comes again.
+/// another history than this process knew, or an end; what was judged against that comes again.
 async fn follow(
     context: &Context,
     mut table: Table,
@@ -195,10 +195,11 @@ async fn end(
     acknowledge(context, delivery, ended).await
 }
 
-/// Acknowledges a message that came to its end. Poison becomes a dead letter first.
+/// Acknowledges a message that came to its end. Poison becomes a dead letter first. What was for a dataset that is deleted
+/// has no other end.
 async fn acknowledge(context: &Context, delivery: Delivery, ended: Step<()>) -> Result<(), Stopped> {
     match ended {
-        Ok(()) => {}
+        Ok(()) | Err(Unfinished::Deleted) => {}
         Err(Unfinished::Poison(poison)) => {
             let span = delivery.span.clone();
             end_poison(context, &delivery, &poison).instrument(span).await?;

@@ -86,6 +86,15 @@ impl Error {
     }
 }
 
+impl From<fenced::Error> for Error {
+    fn from(error: fenced::Error) -> Self {
+        Self::Process {
+            problem: error.problem,
+            source: error.source,
+        }
+    }
+}
+
 impl Classify for Error {
     /// A query that took too long is [`Kind::Limited`]. HTTP has its own status for it, 408.
     fn kind(&self) -> Kind {

@@ -2,22 +2,21 @@
 //!
 //! Invariant: a process that got a query never gets another. Dropping a query's future kills its process.
 
-mod process;
-
 use std::ffi::OsString;
 use std::fs::File;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fenced::{ChildEnd, ChildProcess, ChildProgram, ChildSetup, FILES_AT_ONCE};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 use types::{Clock, Contract, Proof};
 
-use self::process::ChildProcess;
-use crate::wire::{ChildQuery, ChildReply, FILES_AT_ONCE};
+use crate::wire::{ChildQuery, ChildReply, MAX_FRAME_BYTES, PROTOCOL};
 use crate::{Error, QueryAnswer, Refusal, check, child};
 
 /// Settings of the sandbox.
@@ -172,6 +171,40 @@ impl Drop for RefillOnDrop {
 }
 
 impl SandboxState {
+    /// Starts a process.
+    fn start(&self) -> Result<ChildProcess, Error> {
+        let SandboxConfig { threads, seconds, .. } = self.config;
+        let setup = ChildSetup {
+            protocol: PROTOCOL.to_owned(),
+            memory: self.config.memory_bytes,
+            // The processor time of all threads counts, so a busy query has at least its full wall-clock time.
+            processor: seconds.as_secs().saturating_add(1).saturating_mul(threads as u64),
+            threads,
+        };
+        let program = ChildProgram {
+            program: self.config.program.clone(),
+            args: self.config.args.clone(),
+        };
+        Ok(ChildProcess::start(&program, &setup)?)
+    }
+
+    /// Returns the reason why a process ended without an answer.
+    async fn ended(&self, process: ChildProcess, error: io::Error) -> Error {
+        match process.end(error).await {
+            Ok(ChildEnd::OutOfMemory) => Error::OutOfMemory {
+                bytes: self.config.memory_bytes,
+            },
+            Ok(ChildEnd::StackOverflow) => Error::Failed {
+                message: "it nests too deeply".to_owned(),
+            },
+            Ok(ChildEnd::ProcessorTime) => Error::TimedOut {
+                after: self.config.seconds,
+            },
+            Ok(ChildEnd::Crashed(how)) => Error::Crashed { how },
+            Err(error) => error.into(),
+        }
+    }
+
     /// Starts the missing idle processes.
     fn refill(&self) -> Result<(), Error> {
         let missing = || {
@@ -179,7 +212,7 @@ impl SandboxState {
             self.config.standby > ready.len()
         };
         while missing() {
-            let process = ChildProcess::start(&self.config)?;
+            let process = self.start()?;
             let mut ready = self.ready.lock();
             // Another query may have started one meanwhile. Dropping the process ends it.
             if ready.len() < self.config.standby {
@@ -195,7 +228,7 @@ impl SandboxState {
         loop {
             let kept = self.ready.lock().pop();
             let Some(mut process) = kept else {
-                let mut process = ChildProcess::start(&self.config)?;
+                let mut process = self.start()?;
                 process.ready().await?;
                 return Ok(process);
             };
@@ -230,17 +263,13 @@ impl SandboxState {
         for batch in parts.chunks(FILES_AT_ONCE) {
             let files = open(batch.to_vec()).await?;
             if let Err(error) = process.channel.send_files(&files).await {
-                return Err(process
-                    .ended(error, self.config.memory_bytes, self.config.seconds)
-                    .await);
+                return Err(self.ended(process, error).await);
             }
         }
-        let reply = match process.channel.receive().await {
+        let reply = match process.channel.receive(MAX_FRAME_BYTES).await {
             Ok(reply) => reply,
             Err(error) => {
-                return Err(process
-                    .ended(error, self.config.memory_bytes, self.config.seconds)
-                    .await);
+                return Err(self.ended(process, error).await);
             }
         };
         match reply {
@@ -252,10 +281,6 @@ impl SandboxState {
             ChildReply::TooLarge => Err(Error::TooLarge),
             ChildReply::OutOfMemory => Err(Error::OutOfMemory {
                 bytes: self.config.memory_bytes,
-            }),
-            // These messages belong to the preparation only.
-            ChildReply::Ready | ChildReply::Unfit(_) => Err(Error::Crashed {
-                how: "the query process sent an unexpected message".to_owned(),
             }),
         }
     }

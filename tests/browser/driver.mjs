@@ -7,7 +7,7 @@
 // its input.
 
 import { createRequire } from 'node:module';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -146,6 +146,28 @@ const commands = {
   click: (command) => element(command).click(),
   fill: (command) => element(command).fill(command.with),
   check: (command) => element(command).check(),
+  /** Chooses the file at a path, as a person does in the dialogue. */
+  choose: (command) => element(command).setInputFiles(command.file),
+  /** Drops the file at a path on an element. */
+  async drop({ file, ...command }) {
+    const where = pages.get(command.page).page;
+    const given = [path.basename(file), (await readFile(file)).toString('base64')];
+    const dragged = await where.evaluateHandle(([name, base64]) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([Uint8Array.from(atob(base64), (char) => char.charCodeAt(0))], name));
+      return transfer;
+    }, given);
+    for (const event of ['dragenter', 'dragover', 'drop']) await element(command).dispatchEvent(event, { dataTransfer: dragged });
+  },
+  /** Lets only the first requests with this method and path through, and leaves all later ones without an answer. */
+  async stall({ page, method, path, after }) {
+    let seen = 0;
+    await pages.get(page).page.route((url) => url.pathname.startsWith(path), (route) => {
+      if (route.request().method() !== method || seen++ < after) return route.continue();
+      return undefined;
+    });
+  },
+  close: ({ page }) => pages.get(page).page.close(),
   press: ({ page, key }) => pages.get(page).page.keyboard.press(key),
   type: ({ page, keys }) => pages.get(page).page.keyboard.type(keys),
   see: (command) => element(command).waitFor({ state: 'visible' }),

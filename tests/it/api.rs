@@ -4,6 +4,7 @@ mod agents;
 mod compaction;
 mod contribute;
 mod data;
+mod exact;
 mod export;
 mod idempotency;
 mod input;

@@ -55,7 +55,8 @@ async fn unfinished(base: String, slug: String, key: String) -> String {
          content-type: application/json\r\ncontent-length: {BODY}\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).await.unwrap();
-    stream.write_all(&vec![b' '; SENT]).await.unwrap();
+    // A server that refuses by the head may close the connection before the part has gone out; its answer is there.
+    stream.write_all(&vec![b' '; SENT]).await.ok();
     let mut answer = vec![0; 1 << 10];
     let length = stream.read(&mut answer).await.unwrap();
     String::from_utf8_lossy(&answer[..length]).into_owned()
@@ -63,9 +64,14 @@ async fn unfinished(base: String, slug: String, key: String) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unfinished_bodies_of_one_operator_take_its_share_and_no_more() {
-    // All connections of the test come from one address, whose share of places has a test of its own.
-    let any_number = |options: tests::Options| options.with("SLUICE__SERVER__CONNECTIONS_PER_ADDRESS", "0");
-    let world = World::start_with(binary(), any_number).await;
+    // All connections of the test come from one address, whose share of places has a test of its own; and the bodies that
+    // have room keep it until all others are answered, however busy the machine is.
+    let options = |options: tests::Options| {
+        options
+            .with("SLUICE__SERVER__CONNECTIONS_PER_ADDRESS", "0")
+            .with("SLUICE__LIMITS__BODY_PATIENCE", "600s")
+    };
+    let world = World::start_with(binary(), options).await;
     let slug = world.project().await;
     let path = format!("/projects/{slug}/contribute");
     let (_operator, other) = world.newcomer().await;

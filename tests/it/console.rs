@@ -19,10 +19,12 @@ const EMAIL: &str = "ada@example.org";
 /// Widths, and whether the colours are dark.
 const LOOKS: [(u32, bool); 4] = [(390, false), (390, true), (1_440, false), (1_440, true)];
 /// Pages that a signed-in person can open.
-const CONSOLE: [&str; 10] = [
+const CONSOLE: [&str; 12] = [
     "/console",
     "/console/agents",
+    "/console/login",
     "/console/datasets",
+    "/console/publish",
     "/console/contributions",
     "/console/knowledge",
     "/console/money",
@@ -45,18 +47,18 @@ const PUBLIC: [&str; 10] = [
     "/no/such/page",
 ];
 
-struct Site {
+pub(crate) struct Site {
     server: Server,
-    http: Http,
-    folder: TempDir,
+    pub(crate) http: Http,
+    pub(crate) folder: TempDir,
 }
 
 impl Site {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::start_with(|options| options).await
     }
 
-    async fn start_with(change: impl FnOnce(Options) -> Options) -> Self {
+    pub(crate) async fn start_with(change: impl FnOnce(Options) -> Options) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let options = Options::new(binary(), folder.path().join("data")).with("SLUICE__SIGNUP__OPEN", "true");
         let options = change(options);
@@ -68,7 +70,7 @@ impl Site {
         }
     }
 
-    fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.server.base())
     }
 
@@ -77,7 +79,7 @@ impl Site {
     }
 
     /// Signs a person up by the pages, and returns the person's window.
-    async fn signed_up(&self, browser: &Browser, look: Look) -> (Person, Page) {
+    pub(crate) async fn signed_up(&self, browser: &Browser, look: Look) -> (Person, Page) {
         let person = browser.person(look);
         let page = person.page();
         page.goto(self.url("/signup"));
@@ -109,7 +111,7 @@ impl Site {
     }
 
     /// Signs in by a link of a letter, the `count`th of all letters to the person.
-    async fn sign_in(&self, page: &Page, count: usize) {
+    pub(crate) async fn sign_in(&self, page: &Page, count: usize) {
         page.goto(self.url("/signin"));
         page.fill(By::Label("E-mail"), EMAIL);
         assert_eq!(page.submit(By::Button("Send me the link")).status, 200);
@@ -126,7 +128,7 @@ impl Site {
     }
 }
 
-fn browser(test: &str) -> Option<Browser> {
+pub(crate) fn browser(test: &str) -> Option<Browser> {
     Browser::start(&artefacts(test))
 }
 
@@ -180,7 +182,7 @@ fn judge_all(site: &Site, browser: &Browser, paths: &[String], cookie: Option<&s
 }
 
 /// Secret on the page that shows it once.
-fn secret(page: &Page) -> String {
+pub(crate) fn secret(page: &Page) -> String {
     page.read(By::Css("#secret")).trim().to_owned()
 }
 
@@ -192,6 +194,36 @@ fn dataset(slug: &str) -> Value {
         "schemaDef": {"fields": [{"name": "at", "type": "string", "required": true}, {"name": "level", "type": "number"}]},
         "visibility": "private",
     })
+}
+
+/// A device shows a code, which the person types; its key is ended again.
+async fn log_a_device_in(site: &Site, page: &Page) {
+    let begun = site
+        .http
+        .post("/agents/login", &json!({"device": "ada-laptop"}))
+        .await
+        .expect(202);
+    let device = site.http.with(begun.text("/key"));
+    assert_eq!(device.get("/me").await.expect(401).text("/status"), "pending");
+    page.goto(site.url("/console/login"));
+    page.fill(By::Label("Code"), "BCDF-GHJ");
+    assert_eq!(page.submit(By::Button("Next")).status, 400);
+    judge_answer(page, "a code that is none");
+    page.fill(By::Label("Code"), begun.text("/code"));
+    assert_eq!(page.submit(By::Button("Next")).status, 200);
+    assert!(page.text().contains("ada-laptop"), "{}", page.text());
+    judge_answer(page, "the login of a device");
+    let approved = page.submit(By::Button("Approve"));
+    assert_eq!(
+        (approved.status, approved.url),
+        (200, site.url("/console/login?ended=approved"))
+    );
+    judge_answer(page, "a login that was approved");
+    assert_eq!(device.soon("/me", 200).await.text("/name"), "tide-gauge");
+    page.goto(site.url("/console/agents"));
+    judge_answer(page, "agents with the key of a login");
+    page.submit(By::Css("form:has-text('ada-laptop') button"));
+    device.soon("/me", 401).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -263,6 +295,8 @@ async fn a_person_signs_up_sets_up_agents_and_sees_what_became_of_their_work() {
     page.submit(By::Css("form[action$='/remove'] button"));
     second_key.get("/projects").await.expect(401);
 
+    log_a_device_in(&site, &page).await;
+
     // Work: one batch is merged, another refused.
     let records =
         json!({"records": [{"at": "2026-11-24T00:00", "level": 1.5}, {"at": "2026-11-24T00:10", "level": 1.25}]});
@@ -296,6 +330,8 @@ async fn a_person_signs_up_sets_up_agents_and_sees_what_became_of_their_work() {
         "made a claim code",
         "approved a claim",
         "removed an agent",
+        "approved the login of a device",
+        "ended a key",
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }

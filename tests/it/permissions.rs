@@ -58,6 +58,8 @@ enum Target<'a> {
     Signed(&'static str),
     /// A route beside the table.
     Route(&'static str, &'static str),
+    /// The door of the console.
+    Act,
     /// Messages to an endpoint of tools.
     Messages(&'static str),
     /// A tool at an endpoint; without an operation it must be unknown there.
@@ -100,6 +102,9 @@ async fn target<'a>(site: &'a Site, row: &Row) -> Option<Target<'a>> {
         };
         return site.has_route("POST", endpoint).await.then_some(target);
     }
+    if row.group == "console" {
+        return Some(Target::Act);
+    }
     if SIGNED.iter().any(|(signed, ..)| *signed == row.operation) {
         return Some(Target::Signed(row.operation));
     }
@@ -133,6 +138,7 @@ async fn calls(site: &Site, items: &Items, row: &Row, target: &Target<'_>) -> Op
             let input = input(site, items, spec, row).await?;
             calls::call(spec, &input)
         }
+        Target::Act => calls::act(site, items).await,
         Target::Signed(operation) if operation.starts_with("GET") => calls::download(site, items).await,
         Target::Signed(_) => calls::part(site, items).await,
         Target::Route("GET", path) => Call::get(*path),
@@ -179,7 +185,8 @@ fn further_rules(caller: &str, row: &Row, answer: &Answer) -> Option<&'static st
                 && (row.scope == "-" || scopes(authenticate).contains(&row.scope)),
             "a 401 names the metadata and the scope in WWW-Authenticate",
         ),
-        401 if caller == "pending_key" => (
+        // The door of the console reads no key.
+        401 if caller == "pending_key" && row.group != "console" => (
             answer.text("/status") == "pending" && text("/hint") && text("/getKey"),
             "a 401 of a claim that waits has `status`, `hint` and `getKey`",
         ),

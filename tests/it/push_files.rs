@@ -1,4 +1,5 @@
-//! Files of people, pushed with the program: what is wrong with one is said of the file itself, and no copy is left.
+//! Files of people, pushed with the program into a dataset: what is wrong with one is said of the file itself, before anything is sent,
+//! and no copy is left.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,32 +33,29 @@ async fn a_file_that_cannot_be_sent_is_named_with_its_line_and_leaves_nothing() 
     let world = World::start(binary()).await;
     let slug = world.project().await;
     let many: Vec<_> = (0..100_000).map(|n| format!("column_{n}")).collect();
-    for (text, words) in [
-        (
-            "station,sample\n\"a\n\nb\",1\nc,many\n",
-            "line 5: column `sample`: it is no integer",
-        ),
+    for (text, code, words) in [
+        ("station,sample\n\"a\n\nb\",1\nd,2\nc,many\n", 4, "line 6, `sample`: "),
         (
             "station,sample\na,1\n\"Inch 5,2\nb,3\n",
+            4,
             "line 3: the quote that opens column `station` is never closed",
         ),
-        (
-            "station,sample\na,1\n\"b\"c,2\n",
-            "line 3: column `station`: text follows the closing quote",
-        ),
-        ("station,sample\n", "it has no records"),
-        ("station,sample,station\na,1,b\n", "two columns are called `station`"),
-        (&many.join(","), "the header names 100000 columns"),
+        ("station,sample\na,1\n\"b\"c,2\n", 4, "line 3, `station`: "),
+        ("station,sample\n", 4, "no record"),
+        ("station,sample,extra\na,1,b\n", 3, "--ignore 'extra'"),
+        (&many.join(","), 4, "columns"),
     ] {
         let file = file(&world, text);
         let begun = Instant::now();
         let output = push(&world, &slug, &file, 1 << 20).output().unwrap();
         let said = said(&output);
-        assert_eq!(output.status.code(), Some(4), "{said}");
-        assert!(said.contains("readings.csv") && said.contains(words), "{said}");
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.contains(words), "{said}");
         assert_eq!(left(&file), Vec::<PathBuf>::new(), "{words}");
         assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     }
+    let answer = world.agent.http.get("/me/contributions").await.expect(200);
+    assert_eq!(answer.body["items"], serde_json::json!([]));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -68,23 +66,39 @@ async fn records_that_are_refused_are_named_by_their_lines_of_the_file() {
     let output = push(&world, &slug, &file, 1 << 20).output().unwrap();
     let said = said(&output);
     assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("4 records, 2 refused"), "{said}");
+    assert!(
+        said.contains("  line 6, `station`") && said.contains("  line 8, `station`"),
+        "{said}"
+    );
+    assert_eq!(left(&file), Vec::<PathBuf>::new());
+    // The service says the same of it.
+    let output = push(&world, &slug, &file, 1 << 20).arg("--no-check").output().unwrap();
+    let said = crate::uploads::said(&output);
+    assert_eq!(output.status.code(), Some(4), "{said}");
     assert!(said.contains("the first is on line 6"), "{said}");
     assert!(
         said.contains("  line 6 /station") && said.contains("  line 8 /station"),
         "{said}"
     );
-    assert_eq!(left(&file), Vec::<PathBuf>::new());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_push_that_is_interrupted_while_it_reads_leaves_nothing() {
     let world = World::start(binary()).await;
     let slug = world.project().await;
-    let long = "x".repeat(4_000);
-    let rows: Vec<_> = (0..25_000).map(|row| format!("{long}{row},{row}\n")).collect();
+    let mut random = tests::random::Random::new(7);
+    let digits = |random: &mut tests::random::Random| {
+        let digits: Vec<_> = (0..250).map(|_| format!("{:016x}", random.bits())).collect();
+        digits.concat()
+    };
+    let rows: Vec<_> = (0..30_000)
+        .map(|row| format!("{},{row}\n", digits(&mut random)))
+        .collect();
     let file = file(&world, &format!("station,sample\n{}", rows.concat()));
     for signal in ["-INT", "-KILL"] {
-        let mut child = push(&world, &slug, &file, 1 << 20).spawn().unwrap();
+        // A text is copied only to be compressed.
+        let mut child = push(&world, &slug, &file, 1 << 20).arg("--gzip").spawn().unwrap();
         let pid = child.id().to_string();
         let begun = Instant::now();
         let written = || {

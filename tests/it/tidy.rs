@@ -15,21 +15,30 @@ use std::path::{Path, PathBuf};
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
 /// What each package of the workspace may use of the others; `tests` may use every one.
-const EDGES: [(&str, &[&str]); 26] = [
+const EDGES: [(&str, &[&str]); 27] = [
     ("types", &[]),
     ("proof", &["types"]),
-    ("tabular", &[]),
+    ("tabular", &["types"]),
     ("catalog", &["types", "proof"]),
-    ("sql", &["types"]),
+    ("fenced", &[]),
+    ("sql", &["types", "fenced"]),
     ("operators", &["types"]),
     ("encoder", &[]),
     ("models", &["types", "operators", "encoder"]),
     ("eventlog", &["types"]),
-    ("messages", &["types", "proof", "operators", "eventlog"]),
+    ("messages", &["types", "proof", "operators", "tabular", "eventlog"]),
     ("uploads", &["types", "catalog"]),
     (
         "pipelines",
-        &["types", "operators", "eventlog", "catalog", "messages", "uploads"],
+        &[
+            "types",
+            "operators",
+            "tabular",
+            "eventlog",
+            "catalog",
+            "messages",
+            "uploads",
+        ],
     ),
     ("x402", &["types", "outbound"]),
     ("pay", &["types"]),
@@ -48,6 +57,7 @@ const EDGES: [(&str, &[&str]); 26] = [
         &[
             "types",
             "proof",
+            "tabular",
             "operators",
             "eventlog",
             "catalog",
@@ -84,6 +94,7 @@ const EDGES: [(&str, &[&str]); 26] = [
             "collectors",
             "client",
             "api",
+            "fenced",
             "sql",
             "mail",
         ],
@@ -91,13 +102,19 @@ const EDGES: [(&str, &[&str]); 26] = [
 ];
 
 /// Outside packages with few users: who they are. Everybody else goes through these.
-const OWNERS: [(&str, &[&str]); 35] = [
+const OWNERS: [(&str, &[&str]); 40] = [
     ("sqlx", &["store"]),
     ("datafusion", &["sql"]),
     ("chrono", &["sql"]),
     ("chrono-tz", &["sql"]),
-    ("seccompiler", &["sql"]),
-    ("parquet", &["proof", "catalog", "collectors", "sluice", "tests"]),
+    ("seccompiler", &["fenced"]),
+    ("calamine", &["tabular"]),
+    ("sheet-xml", &["tabular"]),
+    ("zip", &["tabular", "tests"]),
+    (
+        "parquet",
+        &["proof", "catalog", "collectors", "tabular", "sluice", "tests"],
+    ),
     ("object_store", &["catalog", "sluice", "tests"]),
     ("fjall", &["catalog", "eventlog"]),
     ("rusty-s3", &["catalog"]),
@@ -117,7 +134,9 @@ const OWNERS: [(&str, &[&str]); 35] = [
     ("askama", &["pages"]),
     ("tantivy", &["search"]),
     ("rust-stemmers", &["models"]),
-    ("zstd", &["encoder"]),
+    ("zstd", &["encoder", "tabular"]),
+    ("encoding_rs", &["tabular"]),
+    ("chardetng", &["tabular"]),
     ("pulldown-cmark", &["pages"]),
     ("axum", &["api", "sluice", "tests"]),
     ("hyper", &["outbound", "sluice", "s3-server"]),

@@ -261,7 +261,7 @@ async fn a_bad_line_is_named_and_leaves_nothing() {
     fs::write(&file, &text).unwrap();
     let output = push(&world, &slug, &file, 1 << 20).arg("--gzip").output().unwrap();
     assert_eq!(output.status.code(), Some(4));
-    assert!(said(&output).contains("line 20001 at `/sample`"), "{}", said(&output));
+    assert!(said(&output).contains("line 20,001, `sample`"), "{}", said(&output));
     let project = world.agent.http.get(&format!("/projects/{slug}")).await.expect(200);
     assert_eq!(project.body["latestVersion"], 0);
     let begun = Instant::now();

@@ -7,9 +7,10 @@ usage: read_tables.py table FOLDER [VERSION …]
 
 `table` gives for each reader and version the rows in the order of their hidden version and ordinal; `parts` for each
 reader the rows as they come; both with every column. `sql` gives the rows of each statement. Instants are whole
-microseconds since 1970.
+microseconds since 1970, days and decimals are texts.
 """
 
+import datetime
 import decimal
 import json
 import pathlib
@@ -24,9 +25,12 @@ import pyarrow.parquet
 HIDDEN = ("_sluice_key", "_sluice_contribution", "_sluice_agent", "_sluice_version", "_sluice_ordinal")
 
 
-def plain(value):
-    if isinstance(value, decimal.Decimal) and value == int(value):
-        return int(value)
+def plain(value, kind):
+    if isinstance(value, decimal.Decimal):
+        # duckdb has the sum of integers as a decimal of 38 digits.
+        return int(value) if (kind.precision, kind.scale) == (38, 0) else f"{value:f}"
+    if isinstance(value, datetime.date):
+        return value.isoformat()
     return value.hex() if isinstance(value, bytes) else value
 
 
@@ -35,7 +39,7 @@ def columns(table):
     for name, column in zip(table.column_names, table.columns):
         if pyarrow.types.is_timestamp(column.type):
             column = column.cast(pyarrow.timestamp("us", column.type.tz)).cast(pyarrow.int64())
-        yield name, [plain(value) for value in column.to_pylist()]
+        yield name, [plain(value, column.type) for value in column.to_pylist()]
 
 
 def rows(table):

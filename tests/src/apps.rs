@@ -199,7 +199,8 @@ pub fn encoded(form: &[(&str, &str)]) -> String {
 }
 
 /// Value of a hidden field of a page.
-fn hidden(html: &str, name: &str) -> String {
+/// Value of a hidden field of a page.
+pub fn hidden(html: &str, name: &str) -> String {
     let (_, rest) = html.split_once(&format!("name=\"{name}\" value=\"")).unwrap();
     let (value, _) = rest.split_once('"').unwrap();
     // The entities that the templates make.

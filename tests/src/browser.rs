@@ -344,6 +344,37 @@ impl Page {
         self.at::<()>("check", by, json!({}));
     }
 
+    /// Chooses the file at a path.
+    #[track_caller]
+    pub fn choose(&self, by: By<'_>, file: &Path) {
+        self.at::<()>("choose", by, json!({"file": file}));
+    }
+
+    /// Drops the file at a path.
+    #[track_caller]
+    pub fn drop_file(&self, by: By<'_>, file: &Path) {
+        self.at::<()>("drop", by, json!({"file": file}));
+    }
+
+    /// Lets only the first `after` requests with this method to paths that begin with `path` through. Later ones get no
+    /// answer.
+    #[track_caller]
+    pub fn stall(&self, method: &str, path: &str, after: u32) {
+        self.ask::<()>("stall", json!({"method": method, "path": path, "after": after}));
+    }
+
+    /// Closes the tab.
+    #[track_caller]
+    pub fn close(&self) {
+        self.ask::<()>("close", json!({}));
+    }
+
+    /// Waits until the address is this one.
+    #[track_caller]
+    pub fn arrive(&self, url: impl Display) {
+        self.ask::<()>("at", json!({"url": url.to_string()}));
+    }
+
     /// Presses a key.
     #[track_caller]
     pub fn press(&self, key: &str) {

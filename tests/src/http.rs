@@ -176,6 +176,14 @@ impl Http {
         self.send(Method::POST, path, &[], Some(body.into())).await.unwrap()
     }
 
+    /// POST of bytes of another media type; panics when the connection breaks.
+    pub async fn post_as(&self, path: &str, media_type: &str, body: impl Into<Vec<u8>>) -> Answer {
+        let headers = [("content-type", media_type)];
+        self.send(Method::POST, path, &headers, Some(body.into()))
+            .await
+            .unwrap()
+    }
+
     /// POST of JSON under an `Idempotency-Key`; panics when the connection breaks.
     pub async fn post_once(&self, path: &str, key: &str, body: &Value) -> Answer {
         let headers = [("idempotency-key", key)];
@@ -191,6 +199,11 @@ impl Http {
             .unwrap()
     }
 
+    /// DELETE without a body; panics when the connection breaks.
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.send(Method::DELETE, path, &[], None).await.unwrap()
+    }
+
     /// One request; an error means that no whole answer came.
     pub async fn send(
         &self,
@@ -204,7 +217,10 @@ impl Http {
             request = request.bearer_auth(credential);
         }
         if let Some(body) = body {
-            request = request.header("content-type", "application/json").body(body);
+            if !headers.iter().any(|(name, _)| *name == "content-type") {
+                request = request.header("content-type", "application/json");
+            }
+            request = request.body(body);
         }
         for (name, value) in headers {
             let name = HeaderName::from_bytes(name.as_bytes()).unwrap();

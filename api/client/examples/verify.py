@@ -10,7 +10,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 EPOCH = datetime.datetime(1970, 1, 1)
 COLUMNS = {"string": pa.types.is_string, "integer": pa.types.is_int64, "number": pa.types.is_float64,
-           "boolean": pa.types.is_boolean, "timestamp": lambda t: t == pa.timestamp("us", "UTC"), "json": pa.types.is_string}
+           "boolean": pa.types.is_boolean, "timestamp": lambda t: t == pa.timestamp("us", "UTC"), "json": pa.types.is_string,
+           "date": pa.types.is_date32, "decimal": lambda t: pa.types.is_decimal128(t) and t.precision == 28}
 
 
 def need(holds, why):
@@ -165,16 +166,27 @@ def timestamp(micros):
     return f'"{text.rstrip("0") if "." in text else text}Z"'
 
 
+def day(date):
+    return f'"{date.isoformat()}"'
+
+
+def decimal(number):
+    return f'"{number:f}"'
+
+
 def records(path, contract):
     """The version and the canonical JSON of each row."""
     table = pq.ParquetFile(path).read()
     columns = []
     for field in contract["fields"]:
         column = table.column(field["name"])
+        need(field["type"] in COLUMNS, f"{field['type']} is no type that this verifier knows")
         need(COLUMNS[field["type"]](column.type), f"{field['name']} is a {column.type}")
+        need(("scale" in field) == (field["type"] == "decimal"), "a decimal, and nothing else, has a scale")
+        need(field["type"] != "decimal" or column.type.scale == whole(field["scale"]) <= 18, "another scale")
         if field["type"] == "timestamp":
             column = pc.cast(column, pa.int64())
-        as_text = {"json": str, "timestamp": timestamp}.get(field["type"], canonical)
+        as_text = {"json": str, "timestamp": timestamp, "date": day, "decimal": decimal}.get(field["type"], canonical)
         columns.append([None if value is None else (field["name"], as_text(value)) for value in column.to_pylist()])
     if contract["allowExtra"]:
         extra = [{} if text is None else parse(text) for text in table.column("_sluice_extra").to_pylist()]

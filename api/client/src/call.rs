@@ -8,10 +8,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::model::{
-    Agent, Answer, Bought, Contribution, Diff, FullUnit, Hits, NewAgent, NewProject, NewUnit, OpenUpload, OpenUploads,
-    Page, Project, Projects, RowVerdict, Unit, Validation,
+    Agent, Answer, BegunLogin, Bought, Contribution, Diff, FullUnit, Hits, Me, NewAgent, NewProject, NewUnit,
+    OpenUpload, OpenUploads, Page, Project, Projects, RowVerdict, Unit, Validation,
 };
-use crate::push::{BegunUpload, NewUpload, PartTag};
+use crate::push::{BegunUpload, NewUpload, UploadCompletion};
 use crate::{Client, Error};
 
 /// A request before it is sent.
@@ -197,17 +197,42 @@ impl Client {
             .map(|listed| listed.items)
     }
 
+    /// Returns the caller of this client's key.
+    pub async fn me(&self) -> Result<Me, Error> {
+        self.json(PendingCall::get(["me"])).await
+    }
+
+    /// Begins the login of a device. Needs no credential. Not repeatable: each call begins another one.
+    pub async fn login_begin(&self, device: &str) -> Result<BegunLogin, Error> {
+        self.json(PendingCall::post(["agents", "login"], &json!({ "device": device })))
+            .await
+    }
+
+    /// Archives a project, for good. Doing it twice has the effect of doing it once.
+    pub async fn project_archive(&self, slug: &str) -> Result<Project, Error> {
+        let call = PendingCall::post(["projects", slug], &json!({ "status": "archived" }));
+        let call = PendingCall {
+            method: Method::PATCH,
+            reads: true,
+            ..call
+        };
+        self.json(call).await
+    }
+
+    /// Deletes a private dataset. Not repeatable: a second call finds none.
+    pub async fn project_delete(&self, slug: &str) -> Result<Value, Error> {
+        self.json(PendingCall::new(Method::DELETE, ["projects", slug], false))
+            .await
+    }
+
     /// Completes an upload. Doing it twice has the effect of doing it once.
     pub(crate) async fn upload_complete(
         &self,
         slug: &str,
         id: &str,
-        etags: Vec<PartTag>,
+        completion: &UploadCompletion<'_>,
     ) -> Result<Contribution, Error> {
-        let call = PendingCall::post(
-            ["projects", slug, "uploads", id, "complete"],
-            &json!({ "etags": etags }),
-        );
+        let call = PendingCall::post(["projects", slug, "uploads", id, "complete"], completion);
         // A completed upload stays completed, so the call may be repeated like a read.
         self.json(PendingCall { reads: true, ..call }).await
     }

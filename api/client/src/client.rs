@@ -78,6 +78,11 @@ impl Client {
         })
     }
 
+    /// Returns the origin of the service (RFC 6454): scheme, host and port, without the port if it is that of the scheme.
+    pub fn origin(&self) -> String {
+        self.base.origin().ascii_serialization()
+    }
+
     /// Returns the inner HTTP client.
     #[cfg(feature = "otel")]
     pub(crate) fn into_http(self) -> reqwest::Client {

@@ -40,6 +40,104 @@ impl std::fmt::Debug for Agent {
     }
 }
 
+/// A login of a device that waits for a person.
+#[derive(Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BegunLogin {
+    /// The code that the person types.
+    pub code: String,
+    /// The key (`km_…`), which works once a person has approved. No later answer has it.
+    pub key: String,
+    /// The seconds between two questions about the decision.
+    pub poll_seconds: u64,
+}
+
+/// Shows the code, never the key.
+impl std::fmt::Debug for BegunLogin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BegunLogin")
+            .field("code", &self.code)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The caller, as the service knows it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Me {
+    /// The name of the agent that acts; of an operator token the display name of the operator.
+    pub name: String,
+    /// The id of the agent that acts. `None` for an operator token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// The operator of the caller.
+    pub operator: MyOperator,
+    /// The time from which the key no longer works (RFC 3339). `None` for one without end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+    /// The limits of the operator.
+    pub limits: MyLimits,
+    /// The projects of the operator that are not archived.
+    pub projects: MyProjects,
+    /// All other fields of the answer.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
+}
+
+/// The operator of the caller.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MyOperator {
+    /// The id of the operator.
+    pub id: String,
+    /// The display name of the operator.
+    pub name: String,
+}
+
+/// The limits of the operator.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MyLimits {
+    /// The uploads that are open.
+    pub uploads: LimitUse,
+    /// All other fields of the answer.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
+}
+
+/// A used and an allowed number.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct LimitUse {
+    /// The used number.
+    pub used: u64,
+    /// The allowed number.
+    pub allowed: u64,
+}
+
+/// The projects of the operator that are not archived.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MyProjects {
+    /// The projects, the latest merge first.
+    pub active: Vec<ActiveProject>,
+    /// The number that may be active at once.
+    pub limit: u64,
+}
+
+/// A project that is not archived.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ActiveProject {
+    /// The slug, which names the project in addresses.
+    pub slug: String,
+    /// The visibility: `public` or `private`.
+    pub visibility: String,
+    /// The latest version. 0 before the first.
+    pub version: u64,
+    /// The number of records of the latest version.
+    pub record_count: u64,
+    /// All other fields of the answer.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
+}
+
 /// Body of the request that creates a dataset project. A field that is left out gets the service's default.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -64,10 +162,13 @@ pub struct NewProject {
     /// The visibility: `public` or `private`. It never changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub visibility: Option<String>,
+    /// The price of a version in dollars, such as `0.50`, for a paid project. The platform's if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<String>,
 }
 
 /// A dataset project with its latest version.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Project {
     /// The slug, which names the project in addresses.
@@ -122,7 +223,7 @@ pub(crate) struct OpenUploads {
 }
 
 /// An immutable snapshot of a dataset.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VersionInfo {
     /// The number of the version, from 1.
@@ -137,7 +238,7 @@ pub struct VersionInfo {
 }
 
 /// A contribution: a batch or a completed upload.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Contribution {
     /// The id of the contribution.
@@ -302,7 +403,7 @@ pub struct Hit {
 }
 
 /// The reason that a contribution is not merged.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchReason {
     /// The machine-readable code.
     pub code: String,
@@ -311,7 +412,7 @@ pub struct BatchReason {
 }
 
 /// The counts of one gate for a contribution.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// The name of the gate.
     pub gate: String,
@@ -325,13 +426,20 @@ pub struct Tally {
     pub refused: u64,
     /// The number of rows that could not be judged yet.
     pub held: u64,
+    /// What is to be known of how the gate judged.
+    #[serde(default)]
+    pub note: Option<String>,
 }
 
 /// The verdict on one record.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowVerdict {
-    /// The number of the record in the contribution, from 0.
+    /// The number of the record in the contribution, from 0. Of an upload, the number of its line, or with a reading of the
+    /// record in the file.
     pub row: u64,
+    /// The line of the file on which the record begins, from 1. `None` for a batch, and from services that count lines as rows.
+    #[serde(default)]
+    pub line: Option<u64>,
     /// The verdict: `pass`, `drop`, `refuse` or `hold`.
     pub verdict: String,
     /// The broken rules. Empty if the record passed.
@@ -340,7 +448,7 @@ pub struct RowVerdict {
 }
 
 /// A rule that a record breaks.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     /// The name of the gate.
     pub gate: String,

@@ -17,6 +17,7 @@ use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use parking_lot::Mutex;
 use reqwest::header::{CONTENT_LENGTH, ETAG};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use self::state::{PushSource, PushState};
 use crate::model::Contribution;
@@ -35,7 +36,7 @@ const OUTCOME_WAIT_SECONDS: u32 = 5;
 /// A file to push, with its target.
 #[derive(Clone, Debug)]
 pub struct Push {
-    /// The file, which is JSON Lines.
+    /// The file. One without a name is named by its descriptor, as `/proc/self/fd/5`.
     pub file: PathBuf,
     /// True if the file is compressed with gzip.
     pub gzip: bool,
@@ -43,6 +44,10 @@ pub struct Push {
     pub slug: String,
     /// The declared source of the records.
     pub source_declaration: Option<String>,
+    /// Reading that makes records of the text, as the service takes it; `None` if it is JSON Lines.
+    pub reading: Option<Value>,
+    /// True if refused records are left out instead of rejecting the upload.
+    pub drops_refused: bool,
     /// The size of a part in bytes. It is larger if the file would have more than 1,000 parts.
     pub part_size: u64,
     /// The state file. It is removed once there is an outcome.
@@ -109,6 +114,28 @@ pub(crate) struct PartTag {
     etag: String,
 }
 
+/// Body of the request that completes an upload.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct UploadCompletion<'a> {
+    etags: Vec<PartTag>,
+    // Services that know neither member read uploads without them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reading: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_refused: Option<&'static str>,
+}
+
+impl<'a> UploadCompletion<'a> {
+    fn of(push: &'a Push, etags: Vec<PartTag>) -> Self {
+        Self {
+            etags,
+            reading: push.reading.as_ref(),
+            on_refused: push.drops_refused.then_some("drop"),
+        }
+    }
+}
+
 impl Client {
     /// Pushes a file and waits for its outcome. After an interruption, a call with the same state file continues the
     /// upload.
@@ -122,7 +149,8 @@ impl Client {
         loop {
             let found = PushState::load(&push.state);
             let state = match found {
-                Some(mut state) if state.is_of(&source) => {
+                // What a completed upload becomes is settled by what it was completed with.
+                Some(mut state) if state.is_of(&source) && !state.is_completed_otherwise(push) => {
                     if again {
                         state.send_again()?;
                     }
@@ -155,6 +183,18 @@ impl Client {
                 }
             }
         }
+    }
+
+    /// Ends a push that nobody will continue: cancels its upload and removes its state file.
+    ///
+    /// # Errors
+    /// If the service cannot be reached, or the state file cannot be removed.
+    pub async fn push_cancel(&self, state: &Path) -> Result<(), Error> {
+        if let Some(found) = PushState::load(state) {
+            let silent: PushProgress = Arc::new(|_| {});
+            self.cancel_other(&found, &silent).await?;
+        }
+        PushState::forget(state)
     }
 
     /// Cancels the upload of a push whose file or options were others, unless it was completed.
@@ -203,8 +243,18 @@ impl Client {
             let mut state = state.into_inner();
             // A file that changed while it was sent must not be completed, because its parts would not fit together.
             state.check(&sent_from)?;
-            self.upload_complete(&push.slug, &id, state.tags()).await?;
-            state.complete()?;
+            let completion = UploadCompletion::of(push, state.tags());
+            // Whoever is killed before the answer, and comes back with another reading, must know that this one may hold.
+            state.begin_completion(push)?;
+            match self.upload_complete(&push.slug, &id, &completion).await {
+                Err(error) => {
+                    if is_invalid(&error) {
+                        state.abandon_completion()?;
+                    }
+                    return Err(error);
+                }
+                Ok(_) => state.complete()?,
+            }
         }
         loop {
             let contribution = self.contribution(&push.slug, &id, OUTCOME_WAIT_SECONDS).await?;
@@ -302,6 +352,11 @@ fn is_stale(error: &Error) -> bool {
         }
         _ => false,
     }
+}
+
+/// Returns true if the service refused a request for what it says, so that nothing came of it.
+fn is_invalid(error: &Error) -> bool {
+    matches!(error, Error::Refused { problem, .. } if problem.status == 400)
 }
 
 /// Returns true if the service lacks acknowledged parts or has different ones.

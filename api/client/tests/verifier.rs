@@ -33,7 +33,8 @@ fn contract() -> Arc<Contract> {
     let def = json!({"allowExtra": true, "fields": [
         {"name": "text", "type": "string"}, {"name": "whole", "type": "integer"}, {"name": "double", "type": "number"},
         {"name": "flag", "type": "boolean"}, {"name": "at", "type": "timestamp"}, {"name": "any", "type": "json"},
-        {"name": "온도", "type": "string"}, {"name": "\u{fb33}", "type": "string"}, {"name": "😀", "type": "string"},
+        {"name": "day", "type": "date", "title": "Tag"}, {"name": "price", "type": "decimal", "scale": 18, "unit": "€"},
+        {"name": "level", "type": "decimal", "scale": 0}, {"name": "온도", "type": "string"}, {"name": "\u{fb33}", "type": "string"}, {"name": "😀", "type": "string"},
     ]});
     Arc::new(serde_json::from_value(def).unwrap())
 }
@@ -82,9 +83,35 @@ fn records() -> Vec<Vec<Value>> {
         .iter()
         .map(|text| json!({"text": text, "온도": text, "\u{fb33}": "1", "😀": "2"}))
         .collect();
-    let third = times
-        .iter()
-        .map(|time| json!({"at": time, "flag": true, "whole": i64::MIN}))
+    let days = [
+        "0001-01-01",
+        "9999-12-31",
+        "1969-12-31",
+        "2020-02-29",
+        "1970-01-01",
+        "1582-10-10",
+    ];
+    let prices = [
+        "-0.0",
+        "0.1",
+        "-9999999999.999999999999999999",
+        "12",
+        "0.000000000000000001",
+        "-0.5",
+    ];
+    let levels = [
+        "0",
+        "-9999999999999999999999999999",
+        "170141183460469231731",
+        "7.0",
+        "-1",
+        "10",
+    ];
+    let third = (times.iter().zip(days))
+        .zip(prices.iter().zip(levels))
+        .map(|((time, day), (price, level))| {
+            json!({"at": time, "flag": true, "whole": i64::MIN, "day": day, "price": price, "level": level})
+        })
         .collect();
     let nested = json!({"z": [1, 2.50, {"b": null, "a": [u64::MAX, -1, 1e30]}], "😀": 1, "\u{fb33}": "x", "": {}});
     let fourth = vec![
@@ -304,10 +331,11 @@ async fn a_changed_folder_is_refused() {
     let (keys, secrets) = keys();
     let stranger = SigningKey::from_secret(&[9; 32]).endorse(&keys[1].public_key, at(100));
     let current = &secrets[2];
-    let changes: [(&str, &str, Value); 9] = [
+    let changes: [(&str, &str, Value); 10] = [
         ("manifest.json", "/root", json!(Root::EMPTY)),
         ("manifest.json", "/parts/0/root", json!(Root::EMPTY)),
         ("manifest.json", "/license", json!("CC0-1.0")),
+        ("manifest.json", "/schemaDef/fields/7/unit", json!("$")),
         ("manifest.json", "/signature/keyId", json!(keys[0].key_id)),
         ("manifest.json", "/signature/keyId", json!(stranger.by)),
         ("manifest.json", "/signature/endorsement", json!(null)),

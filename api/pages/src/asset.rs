@@ -36,6 +36,7 @@ pub fn asset(path: &str) -> Option<PageAsset> {
         "sluice.css" => (include_bytes!("../assets/sluice.css"), "text/css; charset=utf-8"),
         "sluice.js" => (include_bytes!("../assets/sluice.js"), "text/javascript; charset=utf-8"),
         "wallet.js" => (include_bytes!("../assets/wallet.js"), "text/javascript; charset=utf-8"),
+        "publish.js" => (include_bytes!("../assets/publish.js"), "text/javascript; charset=utf-8"),
         "mark.svg" => (include_bytes!("../assets/mark.svg"), "image/svg+xml"),
         "atkinson-next-latin.woff2" => (include_bytes!("../assets/atkinson-next-latin.woff2"), "font/woff2"),
         "atkinson-next-latin-ext.woff2" => (include_bytes!("../assets/atkinson-next-latin-ext.woff2"), "font/woff2"),

@@ -157,8 +157,13 @@ impl PageLayout {
 
     /// Returns links; of those that lead to the page or to one above it, the longest is the place of the reader.
     fn links(&self, links: &[(&'static str, &'static str)], is_console: bool) -> Vec<NavLink> {
+        // A file becomes one of the datasets, which are the place that the rail shows.
+        let place = match self.place() {
+            place if covers("/console/publish", place) => "/console/datasets",
+            place => place,
+        };
         let here = links.iter().map(|(href, _)| *href);
-        let here = here.filter(|href| covers(href, self.place()));
+        let here = here.filter(|href| covers(href, place));
         // `/console` is above every page of the console. Only the longest match is the place.
         let here = here.max_by_key(|href| href.len());
         let link = |(href, label): &(&'static str, &'static str)| NavLink {

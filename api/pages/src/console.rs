@@ -6,9 +6,11 @@ mod apps;
 mod collectors;
 mod contributions;
 mod datasets;
+mod login;
 mod moderation;
 mod money;
 mod overview;
+mod publish;
 mod settings;
 mod units;
 
@@ -19,10 +21,15 @@ pub use collectors::{CollectorRow, CollectorRunRow, CollectorState, CollectorsPa
 pub use contributions::{
     ContributionPage, ContributionRow, ContributionState, ContributionsPage, GateTally, VerdictKind, VerdictRow,
 };
-pub use datasets::{DatasetFacts, DatasetPage, DatasetRow, DatasetsPage, UploadRow, VersionRow};
+pub use datasets::{DatasetFacts, DatasetPage, DatasetRow, DatasetsPage, DeletionForm, UploadRow, VersionRow};
+pub use login::{AskedLogin, LoginEnd, LoginPage};
 pub use moderation::{ModerationPage, ReportQueue, ReportRow, TakedownRow};
 pub use money::{BoughtRow, EntryRow, FeeRow, HoldRow, MoneyPage};
 pub use overview::{Attention, OverviewPage};
+pub use publish::{
+    ActiveDataset, ConnectForm, DatasetWords, PublishBounds, PublishColumn, PublishDraft, PublishPage, PublishTarget,
+    RefusedCell, UnfinishedUpload,
+};
 pub use settings::{AccountView, PayoutView, SessionRow, SettingsPage, TokenRow};
 pub use units::{UnitRow, UnitsPage};
 

@@ -98,10 +98,12 @@ pub struct VersionSummary {
 pub struct ContractField {
     /// Name of the field.
     pub name: String,
-    /// Type of its values.
+    /// Type of its values, with the scale of a decimal.
     pub kind: String,
     /// True if no record lacks it.
     pub required: bool,
+    /// Its title, description and unit, as far as it has them.
+    pub meaning: String,
 }
 
 /// Version of a dataset.

@@ -1,10 +1,12 @@
 //! A sample of every page: with usual contents, with none, and with hostile texts.
 
+mod agents;
 mod board;
 mod collectors;
 mod console;
 mod market;
 mod moderation;
+mod publish;
 mod site;
 
 use crate::{Error, Instant, Page, PageLayout, Person, Theme};

@@ -36,6 +36,10 @@ pub fn isolate(text: &str) -> String {
 
 /// Returns the words for an operation, or its name with spaces.
 pub(crate) fn operation(name: &str) -> String {
+    // The agent acted, and the person had it do so.
+    if let Some(acted) = name.strip_prefix("console/") {
+        return format!("{}, for you in the console", operation(acted));
+    }
     let words = match name {
         "sign_up" => "signed up",
         "verify_operator" => "verified the e-mail address",
@@ -48,8 +52,14 @@ pub(crate) fn operation(name: &str) -> String {
         "withdraw_claim_code" => "withdrew a claim code",
         "approve_claim" => "approved a claim",
         "reject_claim" => "rejected a claim",
+        "begin_login" => "asked for a key for a device",
+        "find_login" => "typed the code of a device",
+        "approve_login" => "approved the login of a device",
+        "reject_login" => "rejected the login of a device",
+        "end_key" => "ended a key",
         "create_dataset" => "made a dataset",
         "update_dataset" => "changed a dataset",
+        "delete_dataset" | "delete_dataset_form" => "deleted a dataset",
         "begin_upload" => "began an upload",
         "complete_upload" => "completed an upload",
         "cancel_upload" => "cancelled an upload",
@@ -64,6 +74,7 @@ pub(crate) fn operation(name: &str) -> String {
         "cancel_payout" | "cancel_payout_change" => "cancelled a change of the payout address",
         "authorize_app" => "connected an app",
         "revoke_app" => "disconnected an app",
+        "connect_console" => "let the console act as an agent",
         "report_content" => "reported an item",
         "decide_report" => "decided about a report",
         "restore_item" => "showed an item again",

@@ -35,6 +35,10 @@ pub const JSON: &str = "application/json";
 pub const HTML: &str = "text/html; charset=utf-8";
 /// Media type of a form that a browser sends.
 pub const FORM: &str = "application/x-www-form-urlencoded";
+/// Media type of bytes of which nothing is said (RFC 2046 section 4.5.1).
+pub const OCTET_STREAM: &str = "application/octet-stream";
+/// Media type of a form with a file (RFC 7578).
+pub const MULTIPART: &str = "multipart/form-data";
 /// Media type of newline-delimited JSON. It names its encoding, since a program that knows only the type would guess one.
 pub const NDJSON: &str = "application/x-ndjson; charset=utf-8";
 /// Lines of an NDJSON answer that are serialized at a time.

@@ -23,6 +23,8 @@ pub struct Caller {
     pub scopes: Scopes,
     /// Kind of the credential.
     pub credential: Credential,
+    /// Instant from which the key of an agent is no longer valid, if it has an end.
+    pub expires_at: Option<Timestamp>,
 }
 
 /// Kind of a caller.
@@ -116,6 +118,9 @@ pub enum Transport {
     Rest,
     /// A tool of this server. The transport has counted the call toward the rate limit.
     Mcp(Resource),
+    /// A page of this service, for the person of a session, as this agent; `None` if it names none. The transport has
+    /// counted the call toward the rate limit.
+    Console(Option<AgentId>),
 }
 
 impl CallOrigin {

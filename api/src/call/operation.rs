@@ -12,6 +12,7 @@ use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use types::json::LostDigits;
 
 use crate::call::answer::{OperationOutput, OperationResult};
 use crate::call::cx::Cx;
@@ -19,7 +20,8 @@ use crate::call::meters::OperationMeters;
 use crate::call::repeats;
 use crate::call::schema::{InputSchema, SchemaBound};
 use crate::call::spec::{ParamLocation, Spec};
-use crate::error::ApiError;
+use crate::codes::ErrorCode;
+use crate::error::{ApiError, ErrorDetail};
 
 /// Input of a call, as a transport read it.
 #[derive(Debug)]
@@ -43,6 +45,51 @@ impl From<Map<String, Value>> for CallInput {
             form_token: None,
         }
     }
+}
+
+impl CallInput {
+    /// Reads a JSON text of which every member is one of the input, wherever a request would have it.
+    pub(crate) fn of_members(operation: &Operation, text: Bytes) -> Result<Self, ApiError> {
+        if text.is_empty() || &text[..] == b"null" {
+            return Ok(Map::new().into());
+        }
+        let outline = operation.spec.raw_body_member;
+        let outline = outline.and_then(|member| types::json::outline(&text, member));
+        let is_outline = outline.is_some();
+        let members = match outline {
+            Some(outline) => outline,
+            None => match types::json::parse(&text).map_err(malformed)? {
+                Value::Object(members) => members,
+                _ => return Err(ApiError::invalid("", "must be a JSON object")),
+            },
+        };
+        check_digits(operation, &text)?;
+        Ok(Self {
+            body: is_outline.then_some(text),
+            ..members.into()
+        })
+    }
+}
+
+/// Refuses a body, which is strict JSON, with numbers of which a double drops digits, if the operation says so.
+pub(crate) fn check_digits(operation: &Operation, body: &[u8]) -> Result<(), ApiError> {
+    if !operation.spec.keeps_digits {
+        return Ok(());
+    }
+    let lost = types::json::check_digits(body);
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let details = lost.into_iter().map(|lost| ErrorDetail {
+        problem: format!("must be {}, found {}", LostDigits::EXPECTED, lost.found()),
+        path: lost.path,
+    });
+    Err(ApiError::invalid_all(details.collect()).with_code(ErrorCode::Digits))
+}
+
+/// Returns the 400 for a body that is not strict JSON.
+pub(crate) fn malformed(error: types::json::JsonError) -> ApiError {
+    ApiError::invalid(error.path, format!("is not strict JSON: {}", error.problem)).with_code(ErrorCode::MalformedJson)
 }
 
 type Handler = dyn Fn(Cx, Value) -> BoxFuture<'static, Result<OperationOutput, ApiError>> + Send + Sync;

@@ -43,7 +43,7 @@ impl PageRoom {
     pub(crate) fn of(cx: &Cx) -> Self {
         match cx.door {
             Transport::Mcp(_) => Self::of_tools(),
-            Transport::Rest => Self::bounded(None),
+            Transport::Rest | Transport::Console(_) => Self::bounded(None),
         }
     }
 

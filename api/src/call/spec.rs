@@ -149,6 +149,8 @@ pub enum BodySize {
     Ordinary,
     /// At most `limits.contribution_body` bytes, for the records of a batch.
     Batch,
+    /// At most `limits.file_body` bytes, for a file that is read here.
+    File,
 }
 
 impl BodySize {
@@ -157,6 +159,7 @@ impl BodySize {
         match self {
             Self::Ordinary => limits.body.bytes(),
             Self::Batch => limits.contribution_body.bytes(),
+            Self::File => limits.file_body.bytes(),
         }
     }
 }
@@ -212,7 +215,8 @@ pub struct Spec {
     pub egress: bool,
     /// Limit on the size of the request body.
     pub body: BodySize,
-    /// Media types of the request body. Its content is JSON under each of them.
+    /// Media types of the request body. Its content is JSON under each of them but `application/octet-stream`: then the function
+    /// reads it from [`Cx::body`](crate::call::cx::Cx).
     pub takes: &'static [&'static str],
     /// Member of the body, an array of objects, that the function reads as text from [`Cx::body`](crate::call::cx::Cx). The
     /// input contains an outline instead: an array of as many empty objects. Used where the bulk of a body is data that
@@ -223,6 +227,8 @@ pub struct Spec {
     /// True if the function reads the body itself, from [`Cx::body`](crate::call::cx::Cx). Such a call may have further
     /// parameters, which are ignored: OAuth wants that of its endpoints (RFC 6749 section 3.1).
     pub opaque: bool,
+    /// True if an operator has one call in work. Its place is taken before the body is read, which may take minutes.
+    pub alone: bool,
     /// True for a document that people share the address of: query parameters that it does not know are ignored, since
     /// such links grow some on the way. Pages ignore them in any case.
     pub lenient: bool,
@@ -298,6 +304,7 @@ impl Spec {
         raw_body_member: None,
         keeps_digits: false,
         opaque: false,
+        alone: false,
         lenient: false,
         immutable: &[],
         success: &[(200, "The answer.")],

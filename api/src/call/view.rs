@@ -92,11 +92,14 @@ impl PageResponse {
         ))
     }
 
-    /// Makes the browser forget its session.
+    /// Makes the browser forget its session, and what pages of the session kept, such as the addresses of an upload's parts
+    /// (W3C Clear Site Data, section 3.1).
     ///
     /// # Errors
     /// None in practice: the text is fixed.
-    pub(crate) fn signed_out(self) -> Result<Self, ApiError> {
+    pub(crate) fn signed_out(mut self) -> Result<Self, ApiError> {
+        let clear = HeaderName::from_static("clear-site-data");
+        self.headers.push((clear, HeaderValue::from_static("\"storage\"")));
         // A browser drops a cookie only if name and path are those that it was set with.
         self.set_cookie(&format!(
             "{SESSION}=; Path=/; Max-Age=0; Secure; HttpOnly; SameSite=Lax"

@@ -1,7 +1,8 @@
 //! Browsers: the session in a cookie, and forms.
 //!
 //! Invariants:
-//! - A session is read from its cookie on pages only; a program's request never has the rights of a cookie.
+//! - A session is read from its cookie on pages only; a program's request never has the rights of a cookie. The one exception
+//!   is the door of the console (`transport/rest/act.rs`), where a script of an own page calls what is listed there.
 //! - A form changes something only if the browser says that a page of this service sent it, and if it carries the token
 //!   that the session's own pages contain.
 

@@ -65,8 +65,11 @@ impl ContributionAllowance {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct VerdictLine {
-    /// Index of the record in the batch.
+    /// Index of the record in the batch. Of an upload, index of its line, or with a `reading` of the record in the file.
     pub(crate) row: u32,
+    /// Line of an upload on which the record begins, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
     /// `pass`, `drop` (a duplicate: left out), `refuse` (rejects the batch, or is left out with `onRefused: drop`) or `hold`
     /// (to be judged later).
     verdict: VerdictKind,
@@ -88,6 +91,7 @@ impl VerdictLine {
     pub(crate) const fn pass(row: u32) -> Self {
         Self {
             row,
+            line: None,
             verdict: VerdictKind::Pass,
             reasons: Vec::new(),
             resumes_after: None,
@@ -106,6 +110,7 @@ impl From<RowVerdict> for VerdictLine {
         };
         Self {
             row,
+            line: row_verdict.line,
             verdict,
             reasons,
             resumes_after: resumes_after.map(WireInstant::from),

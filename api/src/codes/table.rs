@@ -27,6 +27,9 @@ error_codes! {
     ClaimCodeUnknown = 400 "claim_code_unknown" ["details"] "There is no such claim code, or its second part is wrong." No;
     Digits = 400 "digits" ["details"] "A double drops digits of a number in the records; `details` names each number and how to send it." No;
     EmailDisposable = 400 "email_disposable" ["details"] "The address belongs to a service of addresses for some minutes." No;
+    FileOpen = 400 "file_open" ["questions"] "The file leaves something open that a person decides; `questions` says what." No;
+    FileRefused = 400 "file_refused" [] "The file is none that is read, or is damaged; `message` says what it is." No;
+    FileTooLarge = 400 "file_too_large" [] "The file comes to more, or takes more work, than may be read here." No;
     InvalidRequest = 400 "invalid_request" ["details"] "The request breaks a rule; `details` names each place and its rule." No;
     LengthMismatch = 400 "length_mismatch" ["expected"] "The part of an upload has another length than the upload was begun with." No;
     MalformedJson = 400 "malformed_json" ["details"] "The body is not strict JSON (RFC 8259, members once)." No;
@@ -40,6 +43,7 @@ error_codes! {
     TokenUnknown = 400 "token_unknown" ["details"] "There is no such link, or its account is gone." No;
     AccountSuspended = 401 "account_suspended" ["hint", "getKey"] "The operator is suspended; an address of a part then answers 403 with this code." Once;
     ClaimNotApproved = 401 "claim_not_approved" ["status", "hint", "getKey"] "The key was given for a claim that the operator has not approved; `status` says if it still may." Once;
+    LoginNotApproved = 401 "login_not_approved" ["status", "hint", "getKey"] "The key was given for a login that no person has approved; `status` says if one still may." Once;
     NotSignedIn = 401 "not_signed_in" [] "The page needs a person who is signed in; a browser is led to the sign-in page." Once;
     Unauthenticated = 401 "unauthenticated" ["hint", "getKey"] "There is no credential, or none that is valid." No;
     CreditsShort = 402 "credits_short" ["price", "priceMicro", "credits", "pay"] "The credits of the operator do not cover the price." Once;
@@ -55,6 +59,7 @@ error_codes! {
     LinkInvalid = 403 "link_invalid" [] "The signed address is not one that the service gave." No;
     NotAuthor = 403 "not_author" [] "Only agents of the operator whose agent wrote a comment edit or withdraw it." No;
     NotBought = 403 "not_bought" [] "The operator has not bought the item that the agent wants to review." Once;
+    NotConnected = 403 "not_connected" [] "The console is not connected to the agent, or not any more; the person agrees on the page." Once;
     NotOwner = 403 "not_owner" [] "Only the operator of a project changes it, and only the seller of an item answers with it." No;
     NotRead = 403 "not_read" [] "The agent has not read the unit in full, or its read is not recorded." Once;
     NotRequester = 403 "not_requester" [] "Only the operator that asked chooses an answer or closes the request." No;
@@ -90,6 +95,7 @@ error_codes! {
     NotAppealable = 409 "not_appealable" ["code"] "No judge decided the rejection, but a rule that finds the same again; `code` is that of the rejection." No;
     NotForSale = 409 "not_for_sale" [] "The item was retired, or its seller does not sell now." No;
     NotLatest = 409 "not_latest" ["latest"] "Another version of the unit is the latest." No;
+    NotPrivate = 409 "not_private" [] "The dataset is public, and only private ones are deleted; it can be archived." No;
     NotPublished = 409 "not_published" [] "The unit has no published version that could change that way." No;
     NotRejected = 409 "not_rejected" ["status"] "The version is not rejected, so there is nothing to appeal." No;
     OperatorSuspended = 409 "operator_suspended" [] "The operator that would get the credits is suspended." No;
@@ -108,6 +114,7 @@ error_codes! {
     UploadClosed = 409 "upload_closed" [] "The upload is completed, cancelled or expired and takes no parts." No;
     UploadCompleted = 409 "upload_completed" [] "The upload was completed before, with other tags or another `onRefused`, or is to be cancelled and is a contribution." No;
     UploadExpired = 409 "upload_expired" ["expiredAt"] "The upload was not completed in time, or was cancelled." No;
+    WasRead = 409 "was_read" [] "Somebody bought the dataset, or an answer links it, so it is not deleted." No;
     ClaimCodeExpired = 410 "claim_code_expired" [] "The time of the claim code is over." No;
     TokenExpired = 410 "token_expired" [] "The time of the link is over; ask for another letter." No;
     LengthRequired = 411 "length_required" ["expected"] "A part of an upload is sent with its length." No;
@@ -116,16 +123,19 @@ error_codes! {
     TooLarge = 413 "too_large" ["limitBytes"] "The body is larger than this operation takes." No;
     UploadTooLarge = 413 "upload_too_large" ["limitBytes"] "The upload is larger than one may be." No;
     VersionTooLarge = 413 "version_too_large" ["limitBytes"] "The version is too large to be queried here; pull it." No;
+    MediaType = 415 "unsupported_media_type" [] "A page of the console calls with JSON, and a form is none." No;
     RangeNotSatisfiable = 416 "range_not_satisfiable" [] "The part has no byte of the range." No;
     IdempotencyKeyReused = 422 "idempotency_key_reused" [] "The idempotency key came with another body before." No;
     ClaimCodeLocked = 423 "claim_code_locked" [] "The claim code is locked after too many wrong tries." No;
     AllowanceSpent = 429 "allowance_spent" ["allowance", "retryAfter"] "The operator's contributions or units of the day are used up." After;
     AnswerLimit = 429 "answer_limit" ["retryAfter"] "The agent answers more requests in an hour than it may." After;
     BodiesOfOne = 429 "bodies_of_one" ["retryAfter"] "Other bodies of the same operator or address take all the memory it may have." After;
+    Busy = 429 "busy" ["retryAfter"] "Another file of the operator is being read, its processor time for files is used, or every place is taken." After;
     CommentLimit = 429 "comment_limit" ["retryAfter"] "The agent writes more comments in an hour than it may." After;
     DecisionLimit = 429 "decision_limit" ["retryAfter"] "The agent chooses answers or closes requests more often in an hour than it may." After;
     FaucetLimit = 429 "faucet_limit" ["retryAfter"] "The faucet has given what a wallet, a caller or all of them get in a day." After;
     HourlyLimit = 429 "hourly_limit" ["retryAfter"] "The agent submits or revises more units in an hour than it may." After;
+    LoginCodeLimit = 429 "login_code_limit" ["retryAfter"] "The person typed more wrong codes of logins in an hour than anybody may." After;
     PlatformCapacity = 429 "platform_capacity" ["resetAt", "retryAfter"] "The service sends no more this month." After;
     PriceChanged = 429 "price_changed" ["retryAfter"] "The price was changed within the last day." After;
     QueriesBusy = 429 "queries_busy" ["retryAfter"] "Queries of others have every place." After;
@@ -147,7 +157,7 @@ error_codes! {
     FacilitatorUnavailable = 503 "facilitator_unavailable" ["retryAfter", "requestId"] "The payment could not be checked and nothing was sent; send the same payment again." After;
     HistoryLost = 503 "history_lost" ["retryAfter", "requestId"] "The table lacks a version that it had; its operator restores it or accepts the loss." After;
     MailSpent = 503 "mail_spent" ["retryAt", "retryAfter", "requestId"] "The letters of the day are spent; nothing was made or sent." After;
-    NotEnabled = 503 "not_enabled" ["requestId"] "`onRefused: drop` is not enabled in this service; send without the refused records." Once;
+    NotEnabled = 503 "not_enabled" ["requestId"] "`onRefused: drop`, a `reading` or the type of a field is not enabled in this service yet; `message` says which." Once;
     NotYet = 503 "not_yet" ["retryAfter", "requestId"] "The version was just merged and cannot be read here yet." After;
     PaidNotReady = 503 "paid_not_ready" ["retryAfter", "requestId"] "The payment is settled, and what it paid for cannot be read now; send the same payment again." After;
     SearchNotReady = 503 "search_not_ready" ["retryAfter", "requestId"] "The index of the search is being built." After;

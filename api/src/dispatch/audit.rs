@@ -7,7 +7,7 @@ use store::AuditEntry;
 use types::Timestamp;
 use types::vocabulary::ActorKind;
 
-use crate::call::caller::{Caller, CallerKind};
+use crate::call::caller::{Caller, CallerKind, Transport};
 use crate::call::spec::{ParamLocation, Spec};
 use crate::ids;
 
@@ -17,6 +17,7 @@ const NAMES: [&str; 2] = ["slug", "name"];
 /// Returns the row for a call.
 pub(super) fn entry(
     spec: &Spec,
+    door: Transport,
     caller: Option<&Caller>,
     input: &Value,
     request_id: &str,
@@ -35,7 +36,11 @@ pub(super) fn entry(
         operator: caller.map(|caller| caller.operator),
         actor_kind,
         actor,
-        operation: spec.name.to_owned(),
+        // The trail tells what a person did with an agent from what the agent did itself.
+        operation: match door {
+            Transport::Console(_) => format!("console/{}", spec.name),
+            Transport::Rest | Transport::Mcp(_) => spec.name.to_owned(),
+        },
         subject: subject(spec, input),
         request_id: request_id.to_owned(),
     }

@@ -4,6 +4,7 @@
 //! between leaves it to another runner, which begins it again when the lease ends. A handler therefore must be able to
 //! do the same job twice.
 
+pub mod delete_table;
 pub mod later_prints;
 pub mod mail;
 pub mod points;

@@ -1,18 +1,20 @@
-//! Operations of accounts: sign-up, agents, claims.
+//! Operations of accounts: sign-up, agents, claims, logins.
 
 mod agents;
 mod claims;
+mod logins;
 pub(super) mod operators;
 
 use std::time::Duration;
 
 pub(super) use claims::{DECISION, POLL};
+pub(super) use logins::{LOGIN_KEY_LASTS, LOGIN_PATH};
 
 use crate::call::operation::Operations;
 use crate::call::spec::{CallLimit, LimitSubject};
 use crate::codes::ErrorCode;
 
-/// Limit on registrations, of agents and of claims. A refused one counts, since its refusal reveals that a name is taken.
+/// Limit on registrations, of agents, claims and logins. A refused one counts, since its refusal reveals that a name is taken.
 pub(super) const REGISTRATIONS: CallLimit = CallLimit {
     // The name is part of the key of the shared counters, so all replicas must use the same.
     name: "registrations",
@@ -27,4 +29,5 @@ pub(super) fn add(table: &mut Operations) {
     operators::add(table);
     agents::add(table);
     claims::add(table);
+    logins::add(table);
 }

@@ -12,9 +12,11 @@ mod contributions;
 mod datasets;
 mod entry;
 mod invite;
+mod logins;
 mod moderation;
 mod money;
 mod overview;
+mod publish;
 mod settings;
 mod texts;
 
@@ -29,7 +31,9 @@ pub(super) fn add(table: &mut Operations) {
     invite::add(table);
     overview::add(table);
     agents::add(table);
+    logins::add(table);
     datasets::add(table);
+    publish::add(table);
     contributions::add(table);
     money::add(table);
     collectors::add(table);

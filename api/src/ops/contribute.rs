@@ -79,7 +79,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                 (
                     503,
                     "Too many contributions wait for their outcome, or there is no room for more: nothing was kept, \
-                     `Retry-After` says when to try again. Or `onRefused: drop` is not enabled (`not_enabled`).",
+                     `Retry-After` says when to try again. Or `onRefused: drop`, or a type of the contract, is not enabled (`not_enabled`).",
                 ),
             ],
             example: EXAMPLE,
@@ -126,13 +126,14 @@ struct ContributeInput {
 
 async fn contribute(mut cx: Cx, input: ContributeInput) -> Result<JsonReply<ContributionView>, ApiError> {
     let project = entitlement::current(&cx, &input.slug).await?;
-    check_enabled(&cx, input.on_refused)?;
+    let contract = contract(&project)?;
+    check_enabled(&cx, input.on_refused, &contract)?;
     let wait = Duration::from_secs(input.wait.into());
     let id = ContributionId::new(cx.now);
     // The body is moved out of the context: the submission contains it, and a request that waits for its outcome must
     // not keep it in memory.
     let body = cx.body.take();
-    let (new, record) = submission(&cx, &project, id, input, body)?;
+    let (new, record) = submission(&cx, &project, contract, id, input, body)?;
     let (rows, bytes, paused) = (new.rows, new.submission.len(), new.paused);
     let refused = match cx.app.backlog.rejection() {
         Some(rejected) => Some(no_more(rejected)),
@@ -209,6 +210,7 @@ pub(super) fn acknowledged_in_log(id: ContributionId, project: &Project) {
 fn submission(
     cx: &Cx,
     project: &Project,
+    contract: Contract,
     id: ContributionId,
     input: ContributeInput,
     body: Option<Bytes>,
@@ -235,18 +237,19 @@ fn submission(
         }
     };
     let message = Submission {
-        format: Submission::format_for(input.on_refused),
+        format: Submission::format_for(input.on_refused, &contract),
         contribution: id,
         generation: 0,
         dataset: project.id,
         agent,
         private,
-        contract: contract(project)?,
+        contract,
         submitted_at: cx.now,
         source: Source::Inline(records),
         origin: Some(cx.origin()),
         head: known_head(project),
         on_refused: input.on_refused,
+        reading: None,
     };
     let record = message.record().map_err(|error| unencodable(&error))?;
     let allowance = Allowance {
@@ -281,19 +284,27 @@ pub(super) fn known_head(project: &Project) -> Option<KnownHead> {
     })
 }
 
-/// Parses the contract that a project was created with.
+/// Parses the contract that a project was created with, and returns its rules. Tables and submissions have no more of it.
 pub(in crate::ops) fn contract(project: &Project) -> Result<Contract, ApiError> {
+    Ok(documented_contract(project)?.rules())
+}
+
+/// Parses the contract that a project was created with.
+pub(in crate::ops) fn documented_contract(project: &Project) -> Result<Contract, ApiError> {
     serde_json::from_str(&project.contract_json)
         .map_err(|error| ApiError::internal(format!("contract of project {}: {error}", project.id)))
 }
 
-/// Refuses a policy that the workers may not know: one that does not would reject the contribution for good.
-pub(super) fn check_enabled(cx: &Cx, on_refused: OnRefused) -> Result<(), ApiError> {
-    if Submission::format_for(on_refused) <= cx.app.config.write_format {
+/// Refuses a policy or a type that the workers may not know: one that does not would reject the contribution for good.
+pub(in crate::ops) fn check_enabled(cx: &Cx, on_refused: OnRefused, contract: &Contract) -> Result<(), ApiError> {
+    if Submission::format_for(on_refused, contract) <= cx.app.config.write_format {
         return Ok(());
     }
-    let message =
-        format!("`onRefused: {on_refused}` is not enabled in this service; send it without the refused records");
+    let message = if contract.has_new_types() {
+        "fields of the types `date` and `decimal` are not enabled in this service".to_owned()
+    } else {
+        format!("`onRefused: {on_refused}` is not enabled in this service; send it without the refused records")
+    };
     Err(ApiError::new(ErrorCode::NotEnabled, message))
 }
 

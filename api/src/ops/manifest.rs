@@ -19,6 +19,7 @@ use crate::call::operation::Operations;
 use crate::call::spec::{GuardedItem, KEY, Spec};
 use crate::error::ApiError;
 use crate::keys::KeyRing;
+use crate::ops::contribute::documented_contract;
 use crate::rules::entitlement;
 use crate::rules::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
 use crate::state::links::{GrantAccount, PartGrant};
@@ -74,6 +75,13 @@ pub(super) async fn signed(
         let message = format!("the dataset `{}` has no version yet", project.slug);
         return Err(ApiError::not_found(message));
     };
+    let documented = documented_contract(&project)?;
+    if documented.rules() != **contract {
+        return Err(ApiError::internal(format!(
+            "the table of project {} has another contract than the project",
+            project.id
+        )));
+    }
     let chain = snapshot.chain();
     let ring = KeyRing::load(&cx.app.store, &*cx.app.clock).await?;
     let manifest = Manifest {
@@ -83,7 +91,8 @@ pub(super) async fn signed(
         version: snapshot.version(),
         record_count: snapshot.record_count(),
         root: chain.last().map_or(catalog::Root::EMPTY, |link| link.root),
-        schema_def: Arc::clone(contract),
+        // The documentation of the fields is signed as well: a buyer can prove what the numbers were said to be.
+        schema_def: Arc::new(documented),
         license: project.license,
         created_at: merge.at,
         issued_at: ring.issued_at(cx.now),

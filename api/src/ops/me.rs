@@ -13,7 +13,7 @@ use crate::call::caller::CallerKind;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::{Credential, KEY_OPERATOR_OR_APP, Scope, Spec};
-use crate::call::wire::NoInput;
+use crate::call::wire::{NoInput, WireInstant};
 use crate::error::ApiError;
 
 mod contributions;
@@ -145,6 +145,9 @@ struct CallerView {
     operator: MyOperator,
     /// Kind of the credential: `agent_key`, `operator_token` or `app_token`.
     credential: &'static str,
+    /// Instant from which the key of an agent no longer works; absent for one without end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<WireInstant>,
     /// Scopes of the credential: `read`, `write`, `spend`.
     scopes: Vec<&'static str>,
     limits: MyLimits,
@@ -244,6 +247,7 @@ async fn me(cx: Cx, _: NoInput) -> Result<JsonReply<CallerView>, ApiError> {
                 return Err(ApiError::internal("the table of operations lets no such credential in"));
             }
         },
+        expires_at: caller.expires_at.map(Into::into),
         scopes: [Scope::Read, Scope::Write, Scope::Spend]
             .into_iter()
             .filter(|scope| caller.scopes.allow(*scope))

@@ -10,7 +10,7 @@ use http::StatusCode;
 use oauth::discovery;
 use serde_json::{Map, Value, json};
 
-use crate::call::answer::shrinks;
+use crate::call::answer::{OCTET_STREAM, shrinks};
 use crate::call::operation::{Operation, Operations};
 use crate::call::spec::{ApiKind, CallRate, Credential, Effect, ParamLocation, Spec};
 use crate::codes::CODES;
@@ -22,7 +22,7 @@ mod types;
 use types::{DocumentTypes, NamedSchema};
 
 /// Version of the description of the interface.
-pub(crate) const VERSION: &str = "0.22.0";
+pub(crate) const VERSION: &str = "0.23.0";
 const AGENT_KEY: &str = "agentKey";
 const OPERATOR_TOKEN: &str = "operatorToken";
 const APP_TOKEN: &str = "appToken";
@@ -222,7 +222,15 @@ fn request_body(operation: &Operation, input: &NamedSchema, types: &mut Document
         content["example"] = example;
     }
     let taken = operation.spec.takes.iter();
-    let content: Map<String, Value> = taken.map(|taken| ((*taken).to_owned(), content.clone())).collect();
+    let content = taken.map(|taken| match *taken {
+        // The bytes of a file, without an object around them.
+        OCTET_STREAM => (
+            OCTET_STREAM.to_owned(),
+            json!({"schema": {"type": "string", "format": "binary"}}),
+        ),
+        other => (other.to_owned(), content.clone()),
+    });
+    let content: Map<String, Value> = content.collect();
     json!({"required": required, "content": content})
 }
 

@@ -1,4 +1,4 @@
-//! Operations on dataset projects: create, list, read and update.
+//! Operations on dataset projects: create, list, read, update and delete.
 
 use http::Method;
 use store::{Access, Visibility};
@@ -7,9 +7,14 @@ use crate::call::operation::Operations;
 use crate::call::spec::{Effect, GuardedItem, KEY_OR_OPERATOR, OPTIONAL, Scope, Spec};
 
 mod create;
+mod delete;
 mod read;
 mod update;
 mod view;
+
+pub(super) use create::contract_of;
+pub(in crate::ops) use delete::delete_project;
+pub(super) use view::SchemaDef;
 
 const TAG: &str = "datasets";
 /// Pattern of a slug in a body.
@@ -117,6 +122,7 @@ pub(super) fn add(table: &mut Operations) {
         &[],
         update::update,
     );
+    delete::add(table);
 }
 
 /// Returns true if a project may have a price: only public, paid ones may.

@@ -44,6 +44,20 @@ pub(crate) const TOOLS: [&str; 33] = [
     "my_earnings",
 ];
 
+/// Operations that a page of the console calls as an agent. None of them spends, buys or sells.
+pub(crate) const AT_CONSOLE: [&str; 10] = [
+    "infer_file",
+    "convert_file",
+    "create_dataset",
+    "dataset_info",
+    "begin_upload",
+    "complete_upload",
+    "cancel_upload",
+    "list_uploads",
+    "contribution_status",
+    "contribute_records",
+];
+
 /// Tools whose answers and errors have texts of the service and of the caller's operator only: no title, name of a field,
 /// record, note or reason that another operator wrote, nor a verdict that quotes one.
 const OWN: [&str; 13] = [
@@ -104,6 +118,21 @@ pub(crate) fn markdown(table: &Operations) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::call::spec::{Credential, Scope};
+
+    #[test]
+    fn the_console_calls_nothing_that_spends_or_that_an_agent_may_not() {
+        let table = crate::ops::all(&crate::testing::limits());
+        for operation in AT_CONSOLE.into_iter().filter_map(|name| table.get(name)) {
+            let spec = &operation.spec;
+            assert!(spec.accepts(Credential::AgentKey), "{}", spec.name);
+            assert!(
+                spec.scope != Scope::Spend && spec.effect != Effect::Spend,
+                "{}",
+                spec.name
+            );
+        }
+    }
 
     #[test]
     fn a_tool_quotes_others_unless_it_is_listed() {

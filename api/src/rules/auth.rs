@@ -3,6 +3,7 @@
 //! Invariant: an operation is called by nobody whose credential it does not name.
 
 pub(crate) mod apps;
+mod console;
 
 use std::sync::Arc;
 
@@ -42,8 +43,10 @@ pub(crate) async fn authenticate(
     presented: PresentedCredential,
     door: Transport,
 ) -> Result<Option<Caller>, ApiError> {
-    if let Transport::Mcp(resource) = door {
-        return apps::at_mcp(app, Some(spec), presented, resource).await;
+    match door {
+        Transport::Rest => {}
+        Transport::Mcp(resource) => return apps::at_mcp(app, Some(spec), presented, resource).await,
+        Transport::Console(agent) => return console::at_act(app, spec, presented, agent).await,
     }
     // An operation that reads no credential ignores every one, so health checks and pages work with any.
     if !spec.reads_credential() {
@@ -71,7 +74,7 @@ pub(crate) async fn authenticate(
     let principal = app.principal(hash(text)).await?;
     let principal = principal.ok_or_else(|| refuse(INVALID))?;
     // An agent is suspended with its operator, which the database has resolved.
-    let (caller, suspended) = caller(Arc::unwrap_or_clone(principal));
+    let (caller, suspended) = caller(app, Arc::unwrap_or_clone(principal))?;
     // A suspension is reported before a wrong kind, since no other credential of the operator would help.
     if suspended {
         return Err(account_suspended(app));
@@ -85,8 +88,8 @@ fn bearer(header: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| text.trim())
 }
 
-/// Returns the person behind a session.
-async fn session(app: &App, spec: &Spec, token: &str) -> Result<Option<Caller>, ApiError> {
+/// Returns the session with a token, if it is valid and its operator is not suspended, and notes its use.
+async fn find_session(app: &App, token: &str) -> Result<Option<store::Session>, ApiError> {
     let now = app.clock.now();
     let accounts = app.store.accounts();
     // A longer one is none of this service, and hashing it would be work for a stranger.
@@ -95,7 +98,18 @@ async fn session(app: &App, spec: &Spec, token: &str) -> Result<Option<Caller>, 
     } else {
         None
     };
-    let Some(session) = found else {
+    // Each page would be a write otherwise.
+    if let Some(session) = &found
+        && now.micros() - session.seen_at.micros() > SEEN_INTERVAL
+    {
+        accounts.session_seen(session.id, now).await?;
+    }
+    Ok(found)
+}
+
+/// Returns the person behind a session.
+async fn session(app: &App, spec: &Spec, token: &str) -> Result<Option<Caller>, ApiError> {
+    let Some(session) = find_session(app, token).await? else {
         // A browser cannot leave a cookie out, so an ended session counts as none where none is needed.
         return if spec.accepts(Credential::Anonymous) {
             Ok(None)
@@ -103,10 +117,6 @@ async fn session(app: &App, spec: &Spec, token: &str) -> Result<Option<Caller>, 
             Err(unauthenticated(app, spec, REQUIRED))
         };
     };
-    // Each page would be a write otherwise.
-    if now.micros() - session.seen_at.micros() > SEEN_INTERVAL {
-        accounts.session_seen(session.id, now).await?;
-    }
     let actor = CallerKind::SignedIn {
         session: session.id,
         since: session.created_at,
@@ -116,19 +126,24 @@ async fn session(app: &App, spec: &Spec, token: &str) -> Result<Option<Caller>, 
         actor,
         scopes: Scopes::ALL,
         credential: Credential::Session,
+        expires_at: None,
     };
     admit(app, spec, caller)
 }
 
 /// Returns the caller behind a credential, and whether its operator is suspended.
-fn caller(principal: Principal) -> (Caller, bool) {
+///
+/// # Errors
+/// 401 for the key of a login that was not approved, which is nobody's.
+fn caller(app: &App, principal: Principal) -> Result<(Caller, bool), ApiError> {
     let caller = |operator, actor, credential| Caller {
         operator,
         actor,
         scopes: Scopes::ALL,
         credential,
+        expires_at: None,
     };
-    match principal {
+    Ok(match principal {
         Principal::Operator { operator, suspended } => (
             caller(operator, CallerKind::Person, Credential::OperatorToken),
             suspended,
@@ -138,9 +153,14 @@ fn caller(principal: Principal) -> (Caller, bool) {
             operator,
             name,
             suspended,
+            expires_at,
         } => {
             let actor = CallerKind::Agent { id: agent, name };
-            (caller(operator, actor, Credential::AgentKey), suspended)
+            let caller = Caller {
+                expires_at,
+                ..caller(operator, actor, Credential::AgentKey)
+            };
+            (caller, suspended)
         }
         Principal::Claimed {
             claim,
@@ -151,7 +171,8 @@ fn caller(principal: Principal) -> (Caller, bool) {
             let actor = CallerKind::Claimant { claim, status };
             (caller(operator, actor, Credential::ClaimedKey), suspended)
         }
-    }
+        Principal::Login { status } => return Err(login_not_approved(app, status)),
+    })
 }
 
 /// Checks that an operation accepts a valid credential of this kind, and that the credential has the permission.
@@ -234,6 +255,25 @@ fn not_approved(app: &App, status: ClaimStatus) -> ApiError {
         )
     };
     refused(app, ErrorCode::ClaimNotApproved, message, hint, "keys").field("status", status.as_str())
+}
+
+/// Returns the 401 for the key of a login that was not approved.
+fn login_not_approved(app: &App, status: ClaimStatus) -> ApiError {
+    let (message, hint) = match status {
+        ClaimStatus::Pending => (
+            "the login of this key awaits approval",
+            "a person types the code in the console and approves; ask again every 5 seconds",
+        ),
+        ClaimStatus::Rejected => (
+            "the login of this key was rejected",
+            "the key never works; ask the person before another login",
+        ),
+        ClaimStatus::Expired | ClaimStatus::Approved => (
+            "nobody approved the login of this key in time",
+            "the key never works; begin another login",
+        ),
+    };
+    refused(app, ErrorCode::LoginNotApproved, message, hint, "keys").field("status", status.as_str())
 }
 
 /// Returns the 401 for a missing or invalid credential, with a hint at the header to send.

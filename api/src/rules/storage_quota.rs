@@ -41,6 +41,8 @@ async fn of_table(catalog: &Catalog, dataset: DatasetId, version: Version) -> Re
     match snapshot.await {
         // A dataset without a merge has no table yet.
         Ok(snapshot) => Ok(snapshot.map_or(0, |snapshot| snapshot.bytes())),
+        // It was deleted since the list was read.
+        Err(catalog::Error::Deleted { .. }) => Ok(0),
         // One damaged table must not stop the uploads to the operator's others, so it counts nothing.
         Err(
             error @ (catalog::Error::Corrupt { .. } | catalog::Error::Gap { .. } | catalog::Error::HistoryLost { .. }),

@@ -27,6 +27,7 @@ use crate::state::drain::Drain;
 use crate::state::egress::EgressMeter;
 use crate::state::entitlement_cache::EntitlementCache;
 use crate::state::feed_head::FeedHead;
+use crate::state::files::{FileReader, FileShares};
 use crate::state::holder_limit::HolderLimit;
 use crate::state::kept::TtlCell;
 use crate::state::leaderboard::RankingCache;
@@ -74,6 +75,8 @@ pub struct App {
     pub propagator: Arc<dyn Propagator>,
     /// Runs SQL queries, in this process or in another.
     pub sandbox: Arc<dyn QuerySandbox>,
+    /// Reads files, each in a process of its own.
+    pub files: Arc<dyn FileReader>,
     /// Counts the bytes sent to each operator.
     pub egress: EgressMeter,
     /// Counts uses of the service by kind and UTC day, such as searches.
@@ -123,6 +126,8 @@ pub struct ReplicaState {
     pub(crate) bodies: Arc<BodyReservations>,
     /// Permits for dry runs. They are few, so that dry runs never take every core from the merges.
     pub(crate) dry_runs: Arc<Semaphore>,
+    /// Shares of operators in the reading of files.
+    pub(crate) files: FileShares,
     /// Permits of each operator for answers that count as egress and are whole in memory. A permit is returned when its
     /// answer has been sent.
     pub(crate) answers: HolderLimit,
@@ -172,6 +177,7 @@ impl ReplicaState {
             )),
             // Shared by all callers: the processor is the resource here, and not the share of an operator.
             dry_runs: Arc::new(Semaphore::new(DRY_RUNS)),
+            files: FileShares::default(),
             answers: HolderLimit::new(MAX_CONCURRENT_PER_OPERATOR),
             exports: HolderLimit::new(MAX_CONCURRENT_PER_OPERATOR),
             parts: HolderLimit::new(MAX_CONCURRENT_PER_OPERATOR),

@@ -3,7 +3,7 @@
 //! | Memory | Until |
 //! |-|-|
 //! | owners of credentials, projects, their answers | half a second is over, or this process changes them ([`fresh`]) |
-//! | pages of records | the memory is full: a page never changes, since its key has the content root |
+//! | pages of records | the memory is full, or their dataset is deleted: a page never changes, since its key has the content root |
 //! | texts about the service | the process ends: they depend on its configuration only |
 //!
 //! Invariants:
@@ -70,7 +70,7 @@ impl Remembered for Arc<Principal> {
     fn bytes(&self) -> usize {
         let name = match &**self {
             Principal::Agent { name, .. } => name.len(),
-            Principal::Operator { .. } | Principal::Claimed { .. } => 0,
+            Principal::Operator { .. } | Principal::Claimed { .. } | Principal::Login { .. } => 0,
         };
         size_of::<Principal>() + name
     }
@@ -125,6 +125,11 @@ impl Caches {
     pub(crate) fn remember_page(&self, key: PageKey, page: &Bytes) {
         let bytes = page.len() + size_of::<(PageKey, Bytes)>();
         self.pages.lock().insert(key, page.clone(), bytes);
+    }
+
+    /// Forgets the pages of a dataset that was deleted.
+    pub(crate) fn forget_pages(&self, dataset: DatasetId) {
+        self.pages.lock().retain(|key| key.dataset != dataset);
     }
 
     /// Returns the text of this name, which `make` returns the first time.

@@ -8,11 +8,17 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use catalog::Snapshot;
 use serde_json::value::RawValue;
-use types::Contract;
+use types::{Contract, DatasetId};
 
 /// Runs statements over a version.
 #[async_trait]
 pub trait QuerySandbox: Debug + Send + Sync {
+    /// Drops the copies of parts of a dataset that was deleted. A query that reads them goes on, and they go with the
+    /// next call.
+    fn forget(&self, _dataset: DatasetId) {
+        // A sandbox without copies has nothing to drop.
+    }
+
     /// Checks that a statement is allowed, before any file is opened for it.
     async fn check(&self, sql: &str) -> Result<(), SandboxFailure>;
 

@@ -377,7 +377,10 @@ fn dataset(project: &Project) -> Document {
     };
     let fields = serde_json::from_str::<serde_json::Value>(&project.contract_json).ok();
     let names = fields.as_ref().and_then(|contract| contract["fields"].as_array());
-    let names = names.into_iter().flatten().filter_map(|field| field["name"].as_str());
+    let names = names.into_iter().flatten();
+    let names = names
+        .flat_map(|field| [&field["name"], &field["title"]])
+        .filter_map(|name| name.as_str());
     let terms = project.tags.iter().cloned().chain([project.slug.clone()]);
     Document {
         key: DocumentKey {

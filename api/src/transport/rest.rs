@@ -32,6 +32,7 @@ use crate::state::app::App;
 use crate::state::bodies::MemoryHolder;
 use crate::transport::{probes, web};
 
+mod act;
 mod body;
 mod compression;
 mod cors;
@@ -104,6 +105,7 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
         .merge(probes::drain(surface.app.drain.clone()))
         .route(ASSETS, axum::routing::get(asset))
         .merge(mcp::routes(&surface))
+        .merge(act::route(&surface))
         .route(
             part_route::UPLOAD_PART_PATH,
             axum::routing::put(

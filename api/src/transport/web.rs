@@ -1,6 +1,7 @@
 //! Browsers at the transport: the headers of pages, and pages for requests that failed.
 //!
-//! Invariant: no other site can frame a page.
+//! Invariant: no other site can frame a page. A page is answered to whoever asks for HTML; the calls of a page as an agent
+//! (`rest/act.rs`), the only ones beside pages that read the cookie, are answered as JSON.
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};

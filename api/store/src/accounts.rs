@@ -1,4 +1,4 @@
-//! Accounts: operators and their tokens, agents and their keys, claims, invitations, links, sessions, payout addresses.
+//! Accounts: operators and their tokens, agents and their keys, claims, logins, invitations, links, sessions, payout addresses.
 //!
 //! Invariant: of a secret only the hash is stored, and every limit is counted in the transaction that it limits.
 
@@ -8,6 +8,7 @@ mod codes;
 mod invites;
 mod keys;
 mod links;
+mod logins;
 pub(crate) mod mail;
 mod operators;
 mod payout;
@@ -25,6 +26,9 @@ pub use codes::{ClaimCode, ClaimCodeAdded, CodeRefused, MAX_WRONG_TRIES, NewClai
 pub use invites::InviteRequest;
 pub use keys::{Agent, AgentKey};
 pub use links::{LinkRefused, MailLink, NewLink};
+pub use logins::{
+    Login, LoginAgent, LoginApproval, MAX_WRONG_CODES, NewLogin, TypedCode, TypedCodeRefused, WRONG_CODE_WINDOW,
+};
 pub use mail::Mail;
 pub use operators::{NewOperator, Operator, OperatorCreated};
 pub(crate) use operators::{lock, lock_suspended};

@@ -10,6 +10,7 @@
 //! [`Store`] is the storage of the authorization server ([`oauth::Storage`]).
 
 mod connections;
+mod console;
 mod storage;
 
 use std::time::Duration;
@@ -18,6 +19,7 @@ use sqlx::AnyConnection;
 use types::{AgentId, OperatorId, Timestamp};
 
 pub use connections::{AppConnection, ConnectedApp};
+pub use console::{CONSOLE_CLIENT, CONSOLE_LASTS, CONSOLE_RESOURCE};
 
 use crate::query::{sql, tx};
 use crate::writer::Change;

@@ -22,6 +22,8 @@ row! {
         pub version: Version,
         /// Number of records of that version according to the database.
         pub record_count: u64,
+        /// Time of the deletion, if the project was deleted.
+        pub deleted_at: Option<Timestamp>,
     }
 }
 

@@ -18,6 +18,7 @@ pub mod community;
 pub mod console;
 pub mod contributions;
 pub mod dead_letters;
+pub mod deletion;
 pub mod digests;
 pub(crate) mod fixture;
 pub mod jobs;
@@ -26,6 +27,7 @@ pub mod knowledge_appeals;
 pub mod knowledge_holds;
 pub mod knowledge_marks;
 pub mod knowledge_reads;
+pub mod logins;
 pub mod losses;
 pub mod moderation;
 pub mod money;
@@ -73,6 +75,9 @@ macro_rules! store_suite {
                 the_first_decision_about_a_claim_stays, a_rotated_key_ends_when_it_was_said_to,
                 a_revoked_token_is_unknown, a_payout_address_changes_at_its_instant,
                 a_status_is_given_once_per_interval;
+            logins: an_approved_login_is_a_key_with_an_end, a_login_that_is_over_gives_no_key,
+                wrong_codes_lock_a_person_out, one_of_many_approvals_wins, a_login_makes_its_agent_or_nothing,
+                the_key_of_a_login_ends_with_its_agent;
             projects: a_project_is_found_as_it_was_created, a_number_out_of_range_names_its_column, a_slug_is_never_freed, archiving_makes_room_for_another,
                 private_projects_are_listed_for_their_operator_only, a_search_takes_its_text_literally,
                 a_search_ignores_case_beyond_ascii, pages_neither_repeat_nor_skip, archived_is_final,
@@ -98,6 +103,9 @@ macro_rules! store_suite {
                 a_version_merged_after_the_table_was_read_is_kept,
                 a_lost_contribution_that_is_merged_again_has_its_version_again,
                 a_loss_forgets_the_place_in_the_source;
+            deletion: a_private_dataset_is_deleted_and_its_slug_stays, what_was_open_ends_with_its_dataset,
+                what_others_read_stays, outcomes_of_a_deleted_dataset_change_nothing, a_deletion_is_cleared_in_pages,
+                one_of_many_deletions_wins;
             races: twins_of_one_key_are_one_contribution, twins_of_one_call_make_one_thing, an_operator_never_exceeds_its_agents,
                 an_operator_never_exceeds_its_projects, an_allowance_is_exact_under_contention,
                 one_of_many_wins_a_slug, one_of_many_wins_a_name, a_price_changes_once_under_contention,
@@ -138,7 +146,8 @@ macro_rules! store_suite {
                 the_ranking_is_by_points_and_period;
             activity: the_feed_has_what_anybody_may_see;
             apps: the_authorization_server_finds_its_records, an_agent_that_is_down_acts_through_no_app, a_consent_makes_one_agent,
-                a_registered_client_goes_when_nothing_is_left_of_it, a_crowd_of_clients_is_thinned;
+                a_registered_client_goes_when_nothing_is_left_of_it, a_crowd_of_clients_is_thinned,
+                the_console_is_connected_until_something_ends_it, one_of_many_consents_connects_the_console;
             moderation: a_report_is_kept_once_within_a_day, one_of_many_twins_is_a_report,
                 a_unit_comes_down_and_back, a_dataset_stays_with_buyers_for_some_reasons,
                 a_comment_and_an_agent_come_down_and_back,

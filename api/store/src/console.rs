@@ -199,7 +199,7 @@ impl Console<'_> {
                                            LIMIT 1000) AS bounded) AS pending
              FROM projects
              LEFT JOIN versions ON versions.project_id = projects.id AND versions.version = projects.version
-             WHERE projects.operator_id = $1 {clause}
+             WHERE projects.operator_id = $1 AND projects.deleted_at IS NULL {clause}
              ORDER BY projects.updated_at DESC, projects.id DESC LIMIT $2"
         );
         self.0.all(sql!(sqlx::AssertSqlSafe(text), operator, limit)).await
@@ -224,7 +224,8 @@ impl Console<'_> {
             Selection::Dead => "AND contributions.status = 'rejected' AND contributions.reject_code = 'unprocessable'",
         };
         let text = format!(
-            "{LISTED} WHERE contributions.operator_id = $1 AND ($2 = '' OR contributions.id < $2) {clause}
+            "{LISTED} WHERE contributions.operator_id = $1 AND projects.deleted_at IS NULL
+                AND ($2 = '' OR contributions.id < $2) {clause}
              ORDER BY contributions.id DESC LIMIT $3"
         );
         self.listed(&text, operator.to_string(), before, limit).await

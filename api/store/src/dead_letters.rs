@@ -223,6 +223,8 @@ async fn reopen(
          SET generation = generation + 1, status = 'submitted', decided_at = NULL, reject_code = NULL,
              reject_message = NULL, tallies = NULL, verdicts = NULL
          WHERE id = $1 AND status = 'rejected' AND reject_code = $2
+           AND NOT EXISTS (SELECT 1 FROM projects
+                           WHERE projects.id = contributions.project_id AND projects.deleted_at IS NOT NULL)
          RETURNING generation, project_id",
         contribution,
         UNPROCESSABLE

@@ -327,7 +327,7 @@ impl Engine {
             (7, "losses", include_str!("../migrations/postgres/0007_losses.sql")),
         ];
         /// Since then there is one text for all engines, with `{{text}}`, `{{bytes}}` and `{{position}}` in place of what differs.
-        const SHARED: [(i64, &str, &str); 19] = [
+        const SHARED: [(i64, &str, &str); 21] = [
             (8, "accounts", include_str!("../migrations/0008_accounts.sql")),
             (9, "flow", include_str!("../migrations/0009_flow.sql")),
             (10, "limits", include_str!("../migrations/0010_limits.sql")),
@@ -351,6 +351,12 @@ impl Engine {
             (25, "unit_vectors", include_str!("../migrations/0025_unit_vectors.sql")),
             (26, "near_units", include_str!("../migrations/0026_near_units.sql")),
             (27, "trust", include_str!("../migrations/0027_trust.sql")),
+            (28, "logins", include_str!("../migrations/0028_logins.sql")),
+            (
+                29,
+                "deleted_datasets",
+                include_str!("../migrations/0029_deleted_datasets.sql"),
+            ),
         ];
         let (texts, text_type, bytes_type, position) = match self {
             Self::Sqlite => (SQLITE, "TEXT", "BLOB", "INSTR"),

@@ -65,13 +65,16 @@ mod tests;
 
 pub use accounts::{
     Accounts, Agent, AgentCreated, AgentKey, Approval, Claim, ClaimCode, ClaimCodeAdded, Claimed, CodeRefused,
-    InviteRequest, LinkRefused, LinkRequest, LinkRequested, MAX_WRONG_TRIES, Mail, MailLink, NewAgent, NewClaim,
-    NewClaimCode, NewConsent, NewLink, NewOperator, NewSession, NewSignUp, NewToken, Operator, OperatorCreated, Payout,
-    Polled, Principal, Rejection, Session, SignedUp, Token, TokenAdded, WalletOwner,
+    InviteRequest, LinkRefused, LinkRequest, LinkRequested, Login, LoginAgent, LoginApproval, MAX_WRONG_CODES,
+    MAX_WRONG_TRIES, Mail, MailLink, NewAgent, NewClaim, NewClaimCode, NewConsent, NewLink, NewLogin, NewOperator,
+    NewSession, NewSignUp, NewToken, Operator, OperatorCreated, Payout, Polled, Principal, Rejection, Session,
+    SignedUp, Token, TokenAdded, TypedCode, TypedCodeRefused, WRONG_CODE_WINDOW, WalletOwner,
 };
 pub use activity::{Activity, Feed, Merges};
 pub use allowances::Allowance;
-pub use apps::{AppConnection, CONNECTIONS_KEPT, ConnectedApp, OAuth, TOKENS_KEPT};
+pub use apps::{
+    AppConnection, CONNECTIONS_KEPT, CONSOLE_CLIENT, CONSOLE_LASTS, CONSOLE_RESOURCE, ConnectedApp, OAuth, TOKENS_KEPT,
+};
 pub use audit::AuditEntry;
 pub use call_keys::{CallKey, KeyUsed};
 pub use check::{ContributionEntry, ProjectEntries, ProjectEntry, VersionEntry};
@@ -113,8 +116,8 @@ pub use payments::{
 };
 pub use points::{BATCHES_A_DAY, BatchesFilled, Points, PointsEvent, PointsSums, Ranked};
 pub use projects::{
-    Contributor, NewProject, ParseCursorError, Project, ProjectChanges, ProjectCreated, ProjectCursor, ProjectFilter,
-    ProjectHead, ProjectSummary, ProjectUpdated, ProjectVersion,
+    Contributor, DELETE_TABLE, NewProject, ParseCursorError, Project, ProjectChanges, ProjectCreated, ProjectCursor,
+    ProjectDeleted, ProjectFilter, ProjectHead, ProjectSummary, ProjectUpdated, ProjectVersion,
 };
 pub use reading::{Egress, LeaseTaken};
 pub use search::{SearchChange, Searching, ShownUnit};

@@ -134,7 +134,7 @@ async fn accept(cx: &mut AnyConnection, new: NewLoss) -> Result<Change<LossAccep
     let project = new.project.to_string();
     // Writing the row locks it, so outcomes that are applied meanwhile wait.
     let known = sql!(
-        "UPDATE projects SET version = version WHERE id = $1 RETURNING version",
+        "UPDATE projects SET version = version WHERE id = $1 AND deleted_at IS NULL RETURNING version",
         project.as_str()
     )
     .row_if_any(cx)

@@ -6,6 +6,7 @@
 //!   any generation, because a worker that was paused may have committed after another one rejected the same
 //!   contribution. A lost contribution may be merged anew.
 //! - A merged outcome and its version row are one transaction.
+//! - An outcome of a deleted project changes nothing, also if its merge came before the deletion.
 
 use std::time::Duration;
 
@@ -120,6 +121,7 @@ async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Dura
                      record_count = $7, root = $8, waiting_reason = NULL, resumes_after = NULL, reject_code = NULL,
                      reject_message = NULL, loss = NULL
                  WHERE id = $1 AND (status <> 'merged' OR (loss IS NOT NULL AND (root <> $8 OR decided_at <> $2)))
+                   AND (SELECT deleted_at FROM projects WHERE projects.id = contributions.project_id) IS NULL
                  RETURNING project_id, agent_id, operator_id,
                      (SELECT visibility FROM projects WHERE projects.id = contributions.project_id) AS visibility",
                 outcome.id,
@@ -133,7 +135,7 @@ async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Dura
             )
             .row_if_any(cx)
             .await?;
-            // The contribution is unknown, or merged already.
+            // The contribution is unknown or merged already, or its project is deleted.
             let Some(row) = closed else { return Ok(Effect::None) };
             let project: DatasetId = row.get("project_id")?;
             let agent = row.get("agent_id")?;

@@ -1,7 +1,8 @@
 //! Dataset projects: creation, search, changes, and merged versions.
 //!
 //! Invariant: a slug names one project for ever; contract, access and visibility never change; an archived project
-//! stays archived; a price changes at most once per window.
+//! stays archived; a price changes at most once per window. A project that is deleted is found by no look-up, and keeps
+//! its slug.
 
 use types::vocabulary::{Access, ActivityKind, ItemKind, ProjectStatus, TakedownReason, Visibility};
 use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, Version};
@@ -12,9 +13,11 @@ use crate::row::{Row as _, absent, bigint, json_column, json_text, pair, row, te
 use crate::writer::Change;
 use crate::{Error, Store, accounts, money, service_state};
 
+mod delete;
 pub(crate) mod find;
 mod update;
 
+pub use delete::{DELETE_TABLE, ProjectDeleted};
 pub use find::{ParseCursorError, ProjectCursor, ProjectFilter, ProjectSummary};
 pub use update::{ProjectChanges, ProjectUpdated};
 

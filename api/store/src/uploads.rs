@@ -380,7 +380,7 @@ impl Store {
     pub async fn datasets_of(&self, operator: OperatorId) -> Result<Vec<(DatasetId, Version)>, Error> {
         self.read(async {
             sql!(
-                "SELECT id, version FROM projects WHERE operator_id = $1 ORDER BY id",
+                "SELECT id, version FROM projects WHERE operator_id = $1 AND deleted_at IS NULL ORDER BY id",
                 operator
             )
             .rows(&mut self.readers())

@@ -49,7 +49,8 @@ pub struct Manifest {
     /// The content root of the version: 64 hexadecimal digits.
     #[schemars(with = "String")]
     pub root: Root,
-    /// The contract of the records: `{fields: [{name, type, required}], allowExtra}`.
+    /// The contract of the records: `{fields: [{name, type, required}], allowExtra}`; a field may have `scale`, `title`,
+    /// `description` and `unit`.
     #[serde(serialize_with = "canonical")]
     #[schemars(with = "Map<String, Value>")]
     pub schema_def: Arc<Contract>,

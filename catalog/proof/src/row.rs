@@ -4,12 +4,12 @@
 //! never trusted to be canonical where it may not be, because the content root would differ.
 
 use arrow::array::{Array, AsArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
-use arrow::array::{ArrowPrimitiveType, PrimitiveArray};
+use arrow::array::{ArrowPrimitiveType, Date32Array, Decimal128Array, PrimitiveArray};
 use arrow::datatypes::{DataType, Int64Type, TimestampMicrosecondType};
 use serde_json::{Map, Value};
 use types::canonical::{compare_names, write_double, write_integer, write_string, write_value};
 use types::contract::EXTRA_COLUMN;
-use types::{Contract, FieldType, Timestamp, json};
+use types::{Contract, Date, FieldType, Timestamp, decimal, json};
 
 /// The column with the version that added each row: 64 bits.
 const VERSION_COLUMN: &str = "_sluice_version";
@@ -39,6 +39,9 @@ enum ProofColumn<'a> {
     Number(&'a Float64Array),
     Boolean(&'a BooleanArray),
     Timestamp(&'a PrimitiveArray<TimestampMicrosecondType>),
+    Date(&'a Date32Array),
+    /// Units, with the scale.
+    Decimal(&'a Decimal128Array, u8),
 }
 
 /// Returns the names of the columns that [`PartRows`] reads.
@@ -62,6 +65,8 @@ impl<'a> PartRows<'a> {
                 FieldType::Number => ProofColumn::Number(array.as_primitive()),
                 FieldType::Boolean => ProofColumn::Boolean(array.as_boolean()),
                 FieldType::Timestamp => ProofColumn::Timestamp(array.as_primitive()),
+                FieldType::Date => ProofColumn::Date(array.as_primitive()),
+                FieldType::Decimal(scale) => ProofColumn::Decimal(array.as_primitive(), scale),
             };
             members.push(ContractColumn { name, column });
         }
@@ -135,6 +140,8 @@ impl ProofColumn<'_> {
             Self::Number(column) => column.is_null(row),
             Self::Boolean(column) => column.is_null(row),
             Self::Timestamp(column) => column.is_null(row),
+            Self::Date(column) => column.is_null(row),
+            Self::Decimal(column, _) => column.is_null(row),
         }
     }
 
@@ -148,6 +155,8 @@ impl ProofColumn<'_> {
             Self::Number(_) => return Err("a number is not finite".to_owned()),
             Self::Boolean(column) => out.extend_from_slice(if column.value(row) { b"true" } else { b"false" }),
             Self::Timestamp(column) => write_string(out, &Timestamp::from_micros(column.value(row)).to_string()),
+            Self::Date(column) => write_string(out, &Date::from_days(column.value(row)).to_string()),
+            Self::Decimal(column, scale) => write_string(out, &decimal::text(column.value(row), *scale)),
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: however often a commit fails, the same rows are written once: a part that is there already, from this
 //! try or from one that a crash ended, is taken as it is. A part is deleted only when the log has its version with
-//! another part, so that no commit names it and none can.
+//! another part, or has ended, so that no commit names it and none can.
 
 use futures_util::TryStreamExt as _;
 use object_store::path::Path;
@@ -72,12 +72,23 @@ impl OrphanTracker {
         for part in settled {
             let PartInfo { version, .. } = part;
             let named = state.parts_between(Version(version.0 - 1), version);
-            if named.iter().all(|named| named.name() != part.name())
-                && let Err(error) = state.objects.delete(&part.path(state.dataset)).await
-            {
-                tracing::debug!(part = part.name(), %error, "an orphaned part could not be deleted");
+            if named.iter().all(|named| named.name() != part.name()) {
+                delete(state, &part).await;
             }
         }
+    }
+
+    /// Deletes all of them, because the table was deleted. Best effort, as above.
+    pub(super) async fn discard_all(&mut self, state: &TableState) {
+        for part in std::mem::take(&mut self.parts) {
+            delete(state, &part).await;
+        }
+    }
+}
+
+async fn delete(state: &TableState, part: &PartInfo) {
+    if let Err(error) = state.objects.delete(&part.path(state.dataset)).await {
+        tracing::debug!(part = part.name(), %error, "an orphaned part could not be deleted");
     }
 }
 

@@ -21,7 +21,7 @@ use parquet::file::properties::WriterProperties;
 use serde::{Deserialize, Serialize};
 use types::DatasetId;
 
-use super::{Txn, actions, add, bytes_of, decode, path, remove};
+use super::{Txn, actions, add, bytes_of, decode, missing, path, remove};
 use crate::Error;
 use crate::action::Action;
 use crate::version_index::LatestState;
@@ -71,7 +71,7 @@ pub(crate) async fn creation(
 ) -> Result<Vec<Action<'static>>, Error> {
     let path = path(dataset, 0);
     let Some(bytes) = bytes_of(objects, &path).await? else {
-        return Err(Error::gap(&path));
+        return Err(missing(objects, dataset, 0).await);
     };
     let damaged = |problem: &dyn ToString| Error::corrupt(&path, &problem.to_string());
     // The commit is verified first. A reader believes the copy in a checkpoint, even after the commit was repaired.

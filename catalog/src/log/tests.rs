@@ -52,6 +52,39 @@ fn golden_commits() {
     assert_eq!(String::from_utf8(two).unwrap(), include_str!("tests/2.json"));
 }
 
+#[test]
+fn every_type_has_its_own_in_delta() {
+    let def = json!({"fields": [
+        {"name": "a", "type": "string"}, {"name": "b", "type": "integer"}, {"name": "c", "type": "number"},
+        {"name": "d", "type": "boolean"}, {"name": "e", "type": "timestamp"}, {"name": "f", "type": "json"},
+        {"name": "g", "type": "date"}, {"name": "h", "type": "decimal", "scale": 2},
+        {"name": "i", "type": "decimal", "scale": 0},
+    ]});
+    let schema = schema_string(&serde_json::from_value(def).unwrap()).unwrap();
+    let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+    let kinds: Vec<_> = schema["fields"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|field| &field["type"])
+        .take(9)
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "string",
+            "long",
+            "double",
+            "boolean",
+            "timestamp",
+            "string",
+            "date",
+            "decimal(28,2)",
+            "decimal(28,0)"
+        ]
+    );
+}
+
 /// Frozen: commits of this form are in tables that were written before commits had checksums.
 #[test]
 fn commits_without_a_checksum_are_read() {

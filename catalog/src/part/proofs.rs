@@ -87,8 +87,10 @@ async fn hashed(source: PartSource<'_>, part: &PartInfo) -> Result<Proof, Error>
     let (mut sha256, mut blocks, mut at) = (Sha256::new(), Blocks::default(), 0);
     while at < part.bytes {
         let end = part.bytes.min(at + PIECE_BYTES);
-        let piece = objects.get_range(&path, at..end).await;
-        let piece = piece.map_err(|error| lost(&path, error))?;
+        let piece = match objects.get_range(&path, at..end).await {
+            Ok(piece) => piece,
+            Err(error) => return Err(lost(objects, &path, error).await),
+        };
         if piece.len() as u64 != end - at {
             return Err(Error::corrupt(&path, "it is shorter than its commit says"));
         }

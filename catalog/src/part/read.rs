@@ -27,8 +27,8 @@ use types::proof::{DamagedBytes, MAX_WHOLE_BYTES};
 use types::{Contract, DatasetId, Proof, RecordKey, mutate};
 
 use super::{Footers, HIDDEN_COLUMNS, PartInfo, Proofs, proof, schema};
-use crate::Error;
 use crate::version_index::VersionIndex;
+use crate::{Error, log};
 
 /// Error text for a file on which the Parquet reader panicked.
 const READER_PANICKED: &str = "the reader of Parquet files gave up on it";
@@ -223,7 +223,10 @@ pub(crate) async fn whole(objects: &Arc<dyn ObjectStore>, dataset: DatasetId, pa
             Err(_) => objects.get(&path).await?.bytes().await,
         }
     };
-    let bytes = read.await.map_err(|error| lost(&path, error))?;
+    let bytes = match read.await {
+        Ok(bytes) => bytes,
+        Err(error) => return Err(lost(objects, &path, error).await),
+    };
     let same = Sha256::digest(&bytes)[..] == part.sha256;
     mutate!(Bug::BlindReads => let same = true);
     if !same {
@@ -241,17 +244,28 @@ pub(crate) async fn verified(
 ) -> Result<Vec<Bytes>, Error> {
     let damaged = |problem: DamagedBytes| Error::corrupt(path, &problem);
     let spans = proof.spans(ranges).map_err(damaged)?;
-    let pieces = objects.get_ranges(path, &spans).await;
-    let pieces = pieces.map_err(|error| lost(path, error))?;
+    let pieces = match objects.get_ranges(path, &spans).await {
+        Ok(pieces) => pieces,
+        Err(error) => return Err(lost(objects, path, error).await),
+    };
     proof.cut(&spans, &pieces, ranges).map_err(damaged)
 }
 
-/// Converts a read error of a part that a commit names. A missing part is corruption; any other error is the store's.
-pub(crate) fn lost(path: &Path, error: object_store::Error) -> Error {
-    match error {
-        object_store::Error::NotFound { .. } => Error::corrupt(path, "its commit names it and it does not exist"),
-        error => Error::storage(path, error),
+/// Converts a read error of a part that a commit names. A missing part is corruption, unless the table was deleted; any
+/// other error is the store's.
+pub(crate) async fn lost(objects: &Arc<dyn ObjectStore>, path: &Path, error: object_store::Error) -> Error {
+    if !matches!(error, object_store::Error::NotFound { .. }) {
+        return Error::storage(path, error);
     }
+    // The path begins with the id of the table.
+    if let Some(Ok(dataset)) = path.parts().next().map(|id| id.as_ref().parse()) {
+        match log::was_deleted(objects, dataset).await {
+            Ok(true) => return Error::Deleted { dataset },
+            Ok(false) => {}
+            Err(error) => return error,
+        }
+    }
+    Error::corrupt(path, "its commit names it and it does not exist")
 }
 
 fn unreadable(path: &Path, error: ParquetError) -> Error {

@@ -91,6 +91,8 @@ impl Drop for ScratchFolder {
 pub struct Stager {
     filling: FillingRows,
     keys: KeyRuns,
+    /// Keys without a row. The table never learns them.
+    noted: KeyRuns,
     known: Arc<SnapshotLookup>,
 }
 
@@ -110,6 +112,7 @@ impl Stager {
         };
         Self {
             keys: KeyRuns::new(scratch.path()),
+            noted: KeyRuns::unnamed(scratch.path()),
             filling: FillingRows::new(scratch, contract, common),
             known: Arc::new(known),
         }
@@ -137,9 +140,9 @@ impl Stager {
         Ok(keep)
     }
 
-    /// Remembers a key without a row, of an upload that will not be merged; `false` where it is there already.
+    /// Remembers a key without a row, of a record that will not be merged; `false` where it is there already.
     pub fn note(&mut self, key: RecordKey) -> Result<bool, Error> {
-        self.keys.insert(key).map_err(failed)
+        Ok(!self.keys.contains(&key).map_err(failed)? && self.noted.insert(key).map_err(failed)?)
     }
 
     /// Parts of fewer rows.

@@ -2,8 +2,8 @@
 //!
 //! Invariant: a key is in at most one place.
 
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io, process};
 
 use types::RecordKey;
 
@@ -18,6 +18,8 @@ const MAX_KEYS_IN_MEMORY: u32 = (1 << 22) / 8 * 7;
 #[derive(Debug)]
 pub(crate) struct KeyRuns {
     directory: PathBuf,
+    /// True if a run has no name once it is written.
+    is_unnamed: bool,
     recent: Recent,
     filter: KeyFilter,
     spilled: Vec<KeyFile>,
@@ -29,9 +31,19 @@ impl KeyRuns {
         Self::with_room(directory, MAX_KEYS_IN_MEMORY)
     }
 
+    /// No keys, with half of the memory; runs in `directory` lose their names at once, so nothing of them is left when the
+    /// process ends.
+    pub(crate) fn unnamed(directory: &Path) -> Self {
+        Self {
+            is_unnamed: true,
+            ..Self::with_room(directory, MAX_KEYS_IN_MEMORY / 2)
+        }
+    }
+
     fn with_room(directory: &Path, room: u32) -> Self {
         Self {
             directory: directory.to_owned(),
+            is_unnamed: false,
             recent: Recent::new(room),
             filter: KeyFilter::default(),
             spilled: Vec::new(),
@@ -80,7 +92,13 @@ impl KeyRuns {
 
     /// Writes what is in memory as a run.
     fn spill(&mut self) -> io::Result<()> {
-        let path = self.directory.join(format!("keys-{}", self.spilled.len()));
+        let number = self.spilled.len();
+        let path = if self.is_unnamed {
+            // Another process may write there too.
+            self.directory.join(format!("keys-{}-{number}", process::id()))
+        } else {
+            self.directory.join(format!("keys-{number}"))
+        };
         if self.spilled.is_empty() {
             self.filter = KeyFilter::with_capacity(self.recent.keys().len());
         }
@@ -94,6 +112,10 @@ impl KeyRuns {
             )
         });
         self.spilled.push(run?);
+        if self.is_unnamed {
+            // It stays open.
+            fs::remove_file(&path)?;
+        }
         Ok(())
     }
 
@@ -161,6 +183,20 @@ mod tests {
         assert!((0..100_000).all(|number| runs.contains(&key(number)).unwrap()));
         assert!(!runs.contains(&key(100_000)).unwrap());
         assert_eq!(runs.ascending().unwrap().count(), 100_000);
+    }
+
+    #[test]
+    fn runs_without_a_name_keep_their_keys() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut runs = KeyRuns {
+            is_unnamed: true,
+            ..KeyRuns::with_room(directory.path(), 1_000)
+        };
+        for number in (0..2_500).chain(0..2_500) {
+            runs.insert(key(number)).unwrap();
+        }
+        assert_eq!((runs.spilled.len(), runs.ascending().unwrap().count()), (2, 2_500));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 
     #[test]

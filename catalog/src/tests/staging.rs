@@ -107,6 +107,28 @@ async fn what_was_merged_meanwhile_is_left_out_and_the_rest_moves_on() {
     world.sound(5).await;
 }
 
+#[tokio::test]
+async fn a_key_without_a_row_is_noted_once_and_no_key_of_the_table() {
+    let world = World::new();
+    let catalog = world.catalog("a");
+    let mut table = world.table(&catalog).await;
+    let mut stager = stager(&table, contribution(9)).await;
+    stager.push(&Batch::decode(&world.contract, &numbered(0..3))).unwrap();
+    let keys = |numbers| Batch::decode(&world.contract, &numbered(numbers)).keys().to_vec();
+    let noted: Vec<bool> = [keys(2..5), keys(3..4)]
+        .concat()
+        .into_iter()
+        .map(|key| stager.note(key).unwrap())
+        .collect();
+    assert_eq!(noted, [false, true, true, false]);
+    let mut staged = stager.finish().unwrap();
+    let merge = merged(merge(&mut table, &mut staged).await);
+    assert_eq!((merge.accepted, merge.record_count), (3, 3));
+    // The record whose key was noted is new when it comes to be merged.
+    assert_eq!(world.merge(&mut table, &numbered(0..5)).await.accepted, 2);
+    world.sound(2).await;
+}
+
 /// Each time that its commit is put too late, others may have brought more of its rows.
 #[tokio::test]
 async fn rows_are_left_out_as_often_as_it_takes() {

@@ -3,12 +3,56 @@
 //! Invariant: a quote that is never closed is an error, and text behind a closing quote is a problem of its record. Nothing
 //! of a cell is dropped or glued to it. CRLF, LF and CR end lines.
 
-use std::io::{self, ErrorKind, Read};
+mod record;
+mod scan;
+
+use std::io::{self, Read};
+
+use crate::buffer::InputBuffer;
+use crate::reading::QuoteEscape;
+
+pub use self::record::{CsvRecord, MAX_CELLS};
+use self::scan::RecordScanner;
 
 /// The most bytes of a record, with its delimiters and quotes.
 pub const MAX_RECORD_BYTES: usize = 4 << 20;
-/// Bytes that are read at once.
-const READ_BYTES: usize = 64 << 10;
+
+/// The signs of a delimited text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CsvFormat {
+    /// The character between cells, of ASCII.
+    pub delimiter: u8,
+    /// The character around cells, of ASCII; `None` if there is none.
+    pub quote: Option<u8>,
+    /// The way to write a quote within quotes.
+    pub escape: QuoteEscape,
+}
+
+impl CsvFormat {
+    /// Returns the format of RFC 4180 with another delimiter: an ASCII character that is no quote or line end.
+    pub const fn delimited_by(delimiter: u8) -> Self {
+        Self {
+            delimiter,
+            quote: Some(b'"'),
+            escape: QuoteEscape::Double,
+        }
+    }
+
+    /// Returns true if the byte is a blank around a quoted cell.
+    const fn is_blank(self, byte: u8) -> bool {
+        matches!(byte, b' ' | b'\t') && byte != self.delimiter
+    }
+
+    /// Returns the place in `text`, from `at` on, of the next byte with a meaning within quotes.
+    fn find_quoted(self, quote: u8, text: &[u8], at: usize) -> Option<usize> {
+        let rest = text.get(at..)?;
+        let found = match self.escape {
+            QuoteEscape::Double => memchr::memchr(quote, rest),
+            QuoteEscape::Backslash => memchr::memchr2(quote, b'\\', rest),
+        };
+        found.map(|found| at + found)
+    }
+}
 
 /// A failure after which nothing of the file can be trusted.
 #[derive(Debug, thiserror::Error)]
@@ -35,183 +79,52 @@ pub enum RecordProblem {
     TooLong,
 }
 
-/// A record as bytes. It can be reused for the next one.
-#[derive(Clone, Debug, Default)]
-pub struct CsvRecord {
-    /// The cells, one after the other, without quotes.
-    bytes: Vec<u8>,
-    /// End of each cell in `bytes`.
-    ends: Vec<usize>,
-    line: u64,
-    has_quotes: bool,
-    problem: Option<RecordProblem>,
-}
-
-impl CsvRecord {
-    /// Returns the line of the file on which the record begins, from 1.
-    pub const fn line(&self) -> u64 {
-        self.line
-    }
-
-    /// Returns the first problem of the record.
-    pub const fn problem(&self) -> Option<RecordProblem> {
-        self.problem
-    }
-
-    /// Returns the number of cells, which is at least 1.
-    pub fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// Returns true before the first record was read.
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
-    /// Returns true if the record consists of delimiters only, without even a quote.
-    pub fn is_blank(&self) -> bool {
-        self.bytes.is_empty() && !self.has_quotes && self.problem.is_none()
-    }
-
-    /// Returns the cells in order.
-    pub fn cells(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        let mut begin = 0;
-        self.ends.iter().map(move |end| {
-            let cell = &self.bytes[begin..*end];
-            begin = *end;
-            cell
-        })
-    }
-
-    fn clear(&mut self, line: u64) {
-        self.bytes.clear();
-        self.ends.clear();
-        (self.line, self.has_quotes, self.problem) = (line, false, None);
-    }
-
-    /// Begin of the cell that is being read.
-    fn begin(&self) -> usize {
-        self.ends.last().copied().unwrap_or(0)
-    }
-
-    fn end_cell(&mut self) {
-        self.ends.push(self.bytes.len());
-    }
-
-    /// Returns true if nothing was read of the record.
-    fn is_untouched(&self) -> bool {
-        self.ends.is_empty() && self.bytes.is_empty()
-    }
-
-    /// Takes a byte that is no line end outside of quotes, and returns the place behind it. The byte is only kept if
-    /// `has_room`.
-    fn step(&mut self, at: CellPlace, sign: ByteMeaning, byte: u8, has_room: bool) -> CellPlace {
-        let next = match (at, sign) {
-            (CellPlace::Quoted, ByteMeaning::Quote) => return CellPlace::Quote,
-            (CellPlace::Quoted, _) | (CellPlace::Quote, ByteMeaning::Quote) => CellPlace::Quoted,
-            (CellPlace::Begin, ByteMeaning::Quote) => {
-                // Blanks before the quote are no data.
-                self.bytes.truncate(self.begin());
-                self.has_quotes = true;
-                return CellPlace::Quoted;
-            }
-            (_, ByteMeaning::Delimiter) => {
-                // A record that is too long keeps no more cells either.
-                if has_room {
-                    self.end_cell();
-                }
-                return CellPlace::Begin;
-            }
-            (CellPlace::Quote | CellPlace::Closed, ByteMeaning::Blank) => return CellPlace::Closed,
-            (CellPlace::Quote | CellPlace::Closed, _) => {
-                self.problem = self.problem.or(Some(RecordProblem::AfterQuote(self.len())));
-                CellPlace::Plain
-            }
-            (CellPlace::Begin, ByteMeaning::Blank) => CellPlace::Begin,
-            (CellPlace::Begin | CellPlace::Plain, _) => CellPlace::Plain,
-        };
-        if has_room {
-            self.bytes.push(byte);
-        }
-        next
-    }
-
-    /// Ends the record at the end of the file, and returns false if there is none. `opened` is the line of the last opening
-    /// quote.
-    fn end_of_file(&mut self, at: CellPlace, opened: u64) -> Result<bool, Error> {
-        match at {
-            CellPlace::Quoted => Err(Error::Unclosed {
-                line: opened,
-                cell: self.len(),
-            }),
-            // Nothing follows the last line end.
-            CellPlace::Begin if self.is_untouched() => Ok(false),
-            _ => {
-                self.end_cell();
-                Ok(true)
-            }
-        }
-    }
-}
-
-/// Place within a cell.
+/// A record as it stands in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CellPlace {
-    /// Nothing but blanks was read of the cell.
-    Begin,
-    /// Within a cell that does not begin with a quote, or behind the text that follows a closing quote.
-    Plain,
-    /// Within a cell that began with a quote.
-    Quoted,
-    /// Behind a quote in such a cell: it closes the cell, unless another one follows.
-    Quote,
-    /// Behind the closing quote and blanks.
-    Closed,
-}
-
-/// Meaning of a byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ByteMeaning {
-    Text,
-    Blank,
-    Delimiter,
-    Quote,
-    LineFeed,
-    CarriageReturn,
+pub struct RawRecord {
+    /// Line on which it begins, from 1.
+    pub line: u64,
+    /// True if it has more than [`MAX_RECORD_BYTES`], and only its begin was kept.
+    pub is_too_long: bool,
 }
 
 /// A reader of records, in bounded memory. Empty lines are skipped.
 #[derive(Debug)]
 pub struct CsvReader<R> {
-    input: R,
-    buffer: Vec<u8>,
-    /// First byte of `buffer` that was not used.
-    begin: usize,
+    input: InputBuffer<R>,
+    format: CsvFormat,
+    scanner: RecordScanner,
     /// Line of the next byte, from 1.
     line: u64,
-    /// True after a carriage return: a line feed that follows belongs to the same line end.
-    is_half: bool,
-    signs: [ByteMeaning; 256],
+    /// Number of empty lines so far.
+    empty_lines: u64,
 }
 
 impl<R: Read> CsvReader<R> {
     /// Returns a reader of cells that are separated by `delimiter`, an ASCII character that is no quote or line end.
     pub fn new(input: R, delimiter: u8) -> Self {
-        let mut signs = [ByteMeaning::Text; 256];
-        signs[usize::from(b' ')] = ByteMeaning::Blank;
-        signs[usize::from(b'\t')] = ByteMeaning::Blank;
-        signs[usize::from(delimiter)] = ByteMeaning::Delimiter;
-        signs[usize::from(b'"')] = ByteMeaning::Quote;
-        signs[usize::from(b'\n')] = ByteMeaning::LineFeed;
-        signs[usize::from(b'\r')] = ByteMeaning::CarriageReturn;
+        Self::with_format(input, CsvFormat::delimited_by(delimiter))
+    }
+
+    /// Returns a reader of a text with these signs.
+    pub const fn with_format(input: R, format: CsvFormat) -> Self {
         Self {
-            input,
-            buffer: Vec::new(),
-            begin: 0,
+            input: InputBuffer::new(input),
+            format,
+            scanner: RecordScanner::new(format),
             line: 1,
-            is_half: false,
-            signs,
+            empty_lines: 0,
         }
+    }
+
+    /// Returns the line of the next byte, from 1.
+    pub const fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// Returns the number of empty lines that were skipped.
+    pub const fn empty_lines(&self) -> u64 {
+        self.empty_lines
     }
 
     /// Reads the next record, and returns false at the end of the file.
@@ -219,99 +132,110 @@ impl<R: Read> CsvReader<R> {
     /// # Errors
     /// [`Error::Unclosed`] if the file ends within a quoted cell, also of a record that is too long.
     pub fn read(&mut self, record: &mut CsvRecord) -> Result<bool, Error> {
-        record.clear(self.line);
-        let mut at = CellPlace::Begin;
-        let mut left = MAX_RECORD_BYTES;
-        // Line of the last opening quote.
-        let mut opened = self.line;
+        let mut text = record.take_text();
+        let raw = self.read_raw(&mut text);
+        let Some(raw) = raw? else {
+            return Ok(false);
+        };
+        record.fill(text, raw, self.format);
+        Ok(true)
+    }
+
+    /// Appends the text of the next record to `text`, without its line end; `None` at the end of the file.
+    ///
+    /// # Errors
+    /// [`Error::Unclosed`] if the file ends within a quoted cell, also of a record that is too long.
+    pub fn read_raw(&mut self, text: &mut Vec<u8>) -> Result<Option<RawRecord>, Error> {
+        let begin = text.len();
         loop {
-            if self.begin == self.buffer.len() && !self.fill()? {
-                return record.end_of_file(at, opened);
+            let raw = self.read_line(text)?;
+            // An empty line is no record.
+            if raw.is_none() || text.len() > begin {
+                return Ok(raw);
             }
-            let text = self.run(at);
-            if text > 0 {
-                let kept = text.min(left);
-                left -= kept;
-                let run = &self.buffer[self.begin..self.begin + kept];
-                record.bytes.extend_from_slice(run);
-                if kept < text {
-                    record.problem = record.problem.or(Some(RecordProblem::TooLong));
-                }
-                if at == CellPlace::Begin {
-                    at = CellPlace::Plain;
-                }
-                self.is_half = false;
-                self.begin += text;
-                continue;
-            }
-            let byte = self.buffer[self.begin];
-            self.begin += 1;
-            let sign = self.signs[usize::from(byte)];
-            let is_second = sign == ByteMeaning::LineFeed && self.is_half;
-            self.is_half = sign == ByteMeaning::CarriageReturn;
-            let ends_line = matches!(sign, ByteMeaning::LineFeed | ByteMeaning::CarriageReturn);
-            if ends_line && !is_second {
-                self.line += 1;
-            }
-            if ends_line && at != CellPlace::Quoted {
-                if at == CellPlace::Begin && record.is_untouched() {
-                    // An empty line is no record, and the line feed of the line end before is no line.
-                    record.line = self.line;
-                    left = MAX_RECORD_BYTES;
-                    continue;
-                }
-                record.end_cell();
-                return Ok(true);
-            }
-            if left == 0 {
-                record.problem = record.problem.or(Some(RecordProblem::TooLong));
-            }
-            let next = record.step(at, sign, byte, left > 0);
-            if at == CellPlace::Begin && next == CellPlace::Quoted {
-                opened = self.line;
-            }
-            at = next;
-            left = left.saturating_sub(1);
+            self.empty_lines += 1;
         }
     }
 
-    /// Returns the number of bytes of text that follow in the buffer. A run is taken at once, because a file has millions of
-    /// cells.
-    fn run(&self, at: CellPlace) -> usize {
-        let rest = &self.buffer[self.begin..];
-        let sign = |byte: &u8| self.signs[usize::from(*byte)];
-        let ends = match at {
-            CellPlace::Quoted => rest.iter().position(|byte| {
-                matches!(
-                    sign(byte),
-                    ByteMeaning::Quote | ByteMeaning::LineFeed | ByteMeaning::CarriageReturn
-                )
-            }),
-            CellPlace::Begin => rest.iter().position(|byte| sign(byte) != ByteMeaning::Text),
-            CellPlace::Plain => rest.iter().position(|byte| {
-                matches!(
-                    sign(byte),
-                    ByteMeaning::Delimiter | ByteMeaning::LineFeed | ByteMeaning::CarriageReturn
-                )
-            }),
-            CellPlace::Quote | CellPlace::Closed => Some(0),
+    /// Does the same, with an empty line as a record without text.
+    pub(crate) fn read_line(&mut self, text: &mut Vec<u8>) -> Result<Option<RawRecord>, Error> {
+        if self.input.rest().is_empty() && !self.input.fill()? {
+            return Ok(None);
+        }
+        self.scanner.begin();
+        let begin = text.len();
+        let line = self.line;
+        let mut is_too_long = false;
+        let mut cell = 0;
+        let is_whole = loop {
+            let is_last = self.input.is_ended();
+            if let Some(end) = self.scanner.scan(self.input.rest(), is_last) {
+                let kept = end.record.min(MAX_RECORD_BYTES - (text.len() - begin));
+                is_too_long |= kept < end.record;
+                text.extend_from_slice(&self.input.rest()[..kept]);
+                self.input.consume(end.used);
+                break true;
+            }
+            if self.input.rest().len() > MAX_RECORD_BYTES {
+                let scanned = self.scanner.pass(self.input.rest());
+                if !is_too_long {
+                    text.extend_from_slice(&self.input.rest()[..MAX_RECORD_BYTES.min(scanned)]);
+                    cell = CsvRecord::cells_of(&text[begin..], self.format).saturating_sub(1);
+                    is_too_long = true;
+                }
+                self.input.consume(scanned);
+            }
+            // At the end of the file the scanner is asked once more: a line end may have waited for its second half.
+            if is_last {
+                break false;
+            }
+            self.input.fill()?;
         };
-        ends.unwrap_or(rest.len())
+        if !is_whole {
+            if !is_too_long {
+                text.extend_from_slice(self.input.rest());
+                cell = CsvRecord::cells_of(&text[begin..], self.format).saturating_sub(1);
+            }
+            let rest = self.input.rest().len();
+            self.input.consume(rest);
+            if let Some(opened) = self.scanner.opened() {
+                return Err(Error::Unclosed {
+                    line: line + opened,
+                    cell,
+                });
+            }
+        }
+        self.line += self.scanner.lines() + 1;
+        Ok(Some(RawRecord { line, is_too_long }))
     }
 
-    /// Reads more, and returns false at the end of the input.
-    fn fill(&mut self) -> io::Result<bool> {
-        self.buffer.resize(READ_BYTES, 0);
-        self.begin = 0;
-        let read = loop {
-            match self.input.read(&mut self.buffer) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                result => break result,
+    /// Passes over the rest of a line, whatever it says. Returns false at the end of the file.
+    pub fn skip_line(&mut self) -> Result<bool, Error> {
+        let mut is_any = false;
+        loop {
+            if self.input.rest().is_empty() && !self.input.fill()? {
+                self.line += u64::from(is_any);
+                return Ok(is_any);
             }
-        };
-        // An error leaves nothing to read.
-        self.buffer.truncate(*read.as_ref().unwrap_or(&0));
-        Ok(read? > 0)
+            is_any = true;
+            let rest = self.input.rest();
+            let Some(end) = memchr::memchr2(b'\n', b'\r', rest) else {
+                let passed = rest.len();
+                self.input.consume(passed);
+                continue;
+            };
+            if rest[end] == b'\r' && end + 1 == rest.len() {
+                self.input.consume(end);
+                self.input.fill()?;
+            } else {
+                self.input.consume(end);
+            }
+            let rest = self.input.rest();
+            let used = if rest.starts_with(b"\r\n") { 2 } else { 1 };
+            self.input.consume(used);
+            self.line += 1;
+            return Ok(true);
+        }
     }
 }
 

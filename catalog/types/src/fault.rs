@@ -143,6 +143,17 @@ pub const COLLECTOR_POINTS: [&str; 6] = [
     "collect.ended",
 ];
 
+/// The crash points of the deletion of a dataset, in its order: inside and right after its transaction, then those of its
+/// job.
+pub const DELETION_POINTS: [&str; 6] = [
+    "delete.rows",
+    "delete.commit",
+    "delete.ended",
+    "delete.first",
+    "delete.objects",
+    "delete.cleared",
+];
+
 /// A bug that the tests must catch. Each removes one guard of the argument that everything
 /// happens once, or of what is read or paid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -360,12 +371,13 @@ mod armed {
 
     /// Passes a crash point and kills the process if it is armed.
     pub fn point(name: &'static str) {
-        let lists: [&[&str]; 5] = [
+        let lists: [&[&str]; 6] = [
             &super::CRASH_POINTS,
             &super::ACCOUNT_POINTS,
             &super::KNOWLEDGE_POINTS,
             &super::PAY_POINTS,
             &super::COLLECTOR_POINTS,
+            &super::DELETION_POINTS,
         ];
         let is_listed = lists.iter().any(|list| list.contains(&name));
         // The crash tests walk the lists, so a point that is in none would never be tried.

@@ -9,6 +9,8 @@ pub mod canonical;
 pub mod class;
 pub mod clock;
 pub mod contract;
+pub mod date;
+pub mod decimal;
 pub mod error;
 pub mod fault;
 pub mod host;
@@ -32,6 +34,7 @@ pub use batch::{Batch, Defect};
 pub use class::{Classify, Kind, Retry};
 pub use clock::{Clock, Timestamp};
 pub use contract::{Contract, Field, FieldType};
+pub use date::Date;
 pub use id::{
     AgentId, ClaimCodeId, ClaimId, ContributionId, DatasetId, DisputeId, LedgerEventId, LinkId, OperatorId, PaymentId,
     PointsEventId, ReportId, RequestId, SaleId, SessionId, TakedownId, TokenId, UnitId, Version,

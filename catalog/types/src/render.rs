@@ -5,12 +5,12 @@
 pub mod lines;
 
 use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType};
+use arrow::datatypes::{DataType, Date32Type, Decimal128Type, Float64Type, Int64Type, TimestampMicrosecondType};
 use arrow::error::ArrowError;
 use serde_json::{Map, Value};
 
-use crate::Timestamp;
 use crate::contract::{Contract, EXTRA_COLUMN, FieldType, RESERVED_PREFIX};
+use crate::{Date, Timestamp, decimal};
 
 /// Renders every row of `rows`, a batch with the columns of a contract. Hidden columns and nulls are omitted, and
 /// extras become members of the record again.
@@ -86,6 +86,14 @@ fn cell(column: &dyn Array, row: usize, parse: bool) -> Result<Value, ArrowError
         DataType::Timestamp(_, _) => {
             let micros = column.as_primitive::<TimestampMicrosecondType>().value(row);
             Timestamp::from_micros(micros).to_string().into()
+        }
+        DataType::Date32 => {
+            let days = column.as_primitive::<Date32Type>().value(row);
+            Date::from_days(days).to_string().into()
+        }
+        DataType::Decimal128(_, scale) => {
+            let units = column.as_primitive::<Decimal128Type>().value(row);
+            decimal::text(units, scale.unsigned_abs()).into()
         }
         other => {
             return Err(ArrowError::NotYetImplemented(format!(

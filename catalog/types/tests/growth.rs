@@ -15,15 +15,10 @@ use types::json::{check_digits, lost_digits, outline, parse, whole_double};
 use types::{Batch, Contract, Field, FieldType, canonical};
 
 fn contract() -> Arc<Contract> {
-    let field = |name: &str, kind| Field {
-        name: name.to_owned(),
-        kind,
-        required: false,
-    };
     let fields = vec![
-        field("text", FieldType::String),
-        field("value", FieldType::Json),
-        field("number", FieldType::Number),
+        Field::new("text", FieldType::String),
+        Field::new("value", FieldType::Json),
+        Field::new("number", FieldType::Number),
     ];
     Arc::new(Contract::new(fields, true).unwrap())
 }

@@ -52,6 +52,10 @@ impl UploadStore for BucketUploads {
         begun.map(Some).map_err(|error| refused(1, error))
     }
 
+    fn origin(&self) -> Option<String> {
+        Some(self.uploads.origin())
+    }
+
     async fn complete(&self, layout: &UploadLayout, tags: &[PartTag]) -> Result<(), Error> {
         let tags: Vec<String> = tags.iter().map(|tag| tag.etag.clone()).collect();
         let completed = self.uploads.complete(layout, &tags).await;

@@ -84,6 +84,12 @@ pub trait UploadStore: Debug + Send + Sync {
     /// itself, under addresses that it signs.
     async fn begin(&self, layout: &UploadLayout, lasting: Duration) -> Result<Option<Vec<String>>, Error>;
 
+    /// Returns the origin of the addresses that `begin` gives, for the pages that send parts there; `None` where the
+    /// service takes parts itself.
+    fn origin(&self) -> Option<String> {
+        None
+    }
+
     /// Seals an upload whose parts are there with these tags, one for each part in order; sealed before, it only
     /// compares. From then on its parts never change.
     async fn complete(&self, layout: &UploadLayout, tags: &[PartTag]) -> Result<(), Error>;

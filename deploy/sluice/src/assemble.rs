@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use api::flow::jobs::mail::MailHandler;
-use api::flow::{AccountSweeper, Follower, Projector, Sweeper, UploadReaper};
+use api::flow::{AccountSweeper, DeletionFollower, Follower, Projector, Sweeper, UploadReaper};
 use api::rules::letters::Letters;
 use api::state::backlog::Backlog;
 use api::state::drain::Drain;
@@ -55,6 +55,7 @@ use crate::cache;
 use crate::collect;
 use crate::config::{Backend, Config, LoadedConfig, LogBackend};
 use crate::database::connect;
+use crate::file_child::FileProcesses;
 use crate::instrumented;
 use crate::isolation;
 use crate::judges;
@@ -135,7 +136,7 @@ pub async fn assemble(loaded: &LoadedConfig, role: ProcessRole) -> anyhow::Resul
     let log: Arc<dyn EventLog> = Arc::new(log);
     let objects = objects::open(config, &layout).await?;
     let catalog = open_catalog(Arc::clone(&objects.store), layout.index(), &clock).await?;
-    let catalog = configured(config, catalog);
+    let catalog = tasks.watch_deletions(configured(config, catalog));
     let drain = Drain::default();
 
     let uploads = open_uploads(objects.uploads.clone(), config, &layout).await?;
@@ -308,6 +309,7 @@ async fn interface(
         waiters,
         screener: Arc::new(LocalScreener),
         sandbox: Arc::new(ProcessSandbox::start(config, files, &clock)?),
+        files: Arc::new(FileProcesses::new()?),
         clock,
         propagator,
         egress,
@@ -337,7 +339,8 @@ async fn interface(
     // The data folder has one process at a time, a database of a server may have many.
     serve_market(&app, config.database.url.is_empty(), tasks).await?;
     write_summaries(&app, summariser, tasks);
-    let backlog = app.backlog.clone();
+    let (deletions, backlog) = (DeletionFollower::new(app.clone()), app.backlog.clone());
+    tasks.spawn("deletions", |stop| deletions.run(stop).map(anyhow::Ok));
     tasks.spawn("backlog", |stop| backlog.run(waiting, stop).map(anyhow::Ok));
     Ok(api::router(app))
 }

@@ -28,7 +28,7 @@ use crate::means_of_payment;
 use crate::objects;
 use crate::terminal;
 
-use compare::{CheckedCounts, compare};
+use compare::{CheckedCounts, compare, compare_deleted};
 
 /// Subjects that are printed of each broken rule about knowledge.
 const FAULTS_PER_RULE: u32 = 20;
@@ -66,7 +66,10 @@ pub async fn run(config: &Config, arguments: cli::CheckArgs) -> anyhow::Result<E
         };
         let after = store.check_project(project.id).await?;
         let open_since = clock.now().minus(arguments.open_for.0);
-        let (counts, mut violations) = compare(&project, &before, &report, &after, open_since);
+        let (counts, mut violations) = match project.deleted_at {
+            Some(deleted_at) => compare_deleted(&report, &after, deleted_at, open_since),
+            None => compare(&project, &before, &report, &after, open_since),
+        };
         terminal::line(&format!("{}: {counts}", project.slug))?;
         for loss in store.losses(project.id).await? {
             terminal::line(&format!(
@@ -80,7 +83,7 @@ pub async fn run(config: &Config, arguments: cli::CheckArgs) -> anyhow::Result<E
             ))?;
         }
         violations.extend(blocked::commits(config, &layout, project.id));
-        if let Some(tables) = &tables {
+        if let Some(tables) = tables.as_ref().filter(|_| project.deleted_at.is_none()) {
             let accepted_losses = catalog::history::accepted(tables, project.id).await?;
             let lost = losses::known(&store, project.id).await?;
             violations.extend(compare::untold(

@@ -1,5 +1,7 @@
 //! The command line.
 
+mod files;
+mod own;
 mod pay;
 
 use std::net::SocketAddr;
@@ -10,6 +12,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::remote::RemoteService;
 use crate::roles::ProcessRole;
 
+pub use files::{CreateArgs, InferArgs, ProjectArgs, PushArgs, ReadingArgs, RefusedEffect};
+pub use own::{ArchiveArgs, DeleteArgs, LoginArgs, UploadsArgs, UploadsCommand, WhoamiArgs};
 pub use pay::{PaymentDecision, PaymentsCommand, PayoutCommands, PayoutDecision};
 
 /// The fewest records that a quickstart streams.
@@ -74,10 +78,22 @@ pub enum Command {
     Query(QueryArgs),
     /// Pull a version of a dataset into a folder and verify its signature, parts and records
     Pull(PullArgs),
-    /// Push a file of records into a dataset, in parts; resumes an interrupted push
-    Push(PushArgs),
+    /// Say what a file is: its columns, a contract for it, and what is doubtful
+    Infer(Box<InferArgs>),
+    /// Create a project without records
+    Create(Box<CreateArgs>),
+    /// Push a file of records into a dataset, or make a dataset of it; resumes an interrupted push
+    Push(Box<PushArgs>),
     /// List the open uploads of the operator, or cancel one
     Uploads(UploadsArgs),
+    /// Get a key for this machine, if a person approves it in the browser
+    Login(LoginArgs),
+    /// Print whom the key of this machine acts for, and what is left
+    Whoami(WhoamiArgs),
+    /// Archive a project, for good: it takes no more records
+    Archive(ArchiveArgs),
+    /// Delete a private dataset that nobody else read
+    Delete(DeleteArgs),
     /// Collect a source of public facts once
     Collect(Collect),
     /// Verify a pulled version offline: keys, signature, every part, every record
@@ -414,71 +430,6 @@ pub struct TrustArgs {
     /// $XDG_DATA_HOME/sluice/known-keys.json]
     #[arg(long, value_name = "FILE", env = "SLUICE_KNOWN_KEYS")]
     pub known_keys: Option<PathBuf>,
-}
-
-/// Options of `push`.
-#[derive(Clone, Debug, Args)]
-#[command(disable_version_flag = true)]
-pub struct PushArgs {
-    /// The file: JSON Lines (also compressed with gzip), CSV or Parquet
-    pub file: PathBuf,
-    /// The project's slug
-    #[arg(long, value_name = "SLUG")]
-    pub project: String,
-    /// Format of the file [default: from its name: .csv, .parquet, otherwise JSON Lines]
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub format: Option<PushFormat>,
-    /// Compress with gzip before sending
-    #[arg(long)]
-    pub gzip: bool,
-    /// The source of the records: what was measured, where and when, or whose work it is
-    #[arg(long, value_name = "TEXT")]
-    pub source: Option<String>,
-    /// Size of a part; larger for a file that would have more than 1000 parts
-    #[arg(long, value_name = "SIZE", default_value = "8MiB")]
-    pub part_size: types::Size,
-    /// Folder for the state of pushes [default: `$XDG_STATE_HOME/sluice/push`]
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
-    /// The service that the command talks to.
-    #[command(flatten)]
-    pub remote: RemoteService,
-}
-
-/// Options of `uploads`.
-#[derive(Clone, Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub struct UploadsArgs {
-    /// Without a command the open uploads are listed.
-    #[command(subcommand)]
-    pub command: Option<UploadsCommand>,
-    /// The service that the command talks to.
-    #[command(flatten)]
-    pub remote: RemoteService,
-}
-
-/// Commands for open uploads.
-#[derive(Clone, Debug, Subcommand)]
-pub enum UploadsCommand {
-    /// Cancel an upload that was not completed: its bytes are deleted, and its place is free
-    Cancel {
-        /// Id of the upload, as `sluice uploads` prints it
-        id: String,
-        /// The service that the command talks to.
-        #[command(flatten)]
-        remote: RemoteService,
-    },
-}
-
-/// The formats of a file to push.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PushFormat {
-    /// One JSON record per line
-    Ndjson,
-    /// RFC 4180 with a header line
-    Csv,
-    /// A file of Apache Parquet
-    Parquet,
 }
 
 /// Options of `collect`: a definition, or the name of a collector.

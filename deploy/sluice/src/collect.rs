@@ -224,10 +224,8 @@ pub async fn run(config: &Config, arguments: Collect) -> anyhow::Result<ExitCode
 /// known.
 async fn by_anybody(config: &Config, file: &Path, arguments: &Collect) -> anyhow::Result<RunReport> {
     let source = read(file)?;
-    if arguments.remote.key.is_none() {
-        bail!("--key: the key of an agent is needed");
-    }
-    let intake = IntakeService::new(arguments.remote.client()?);
+    let (client, _) = arguments.remote.client_with_key()?;
+    let intake = IntakeService::new(client);
     let fetcher = fetcher(config, &arguments.remote.server)?;
     let run = ContributionId::new(clock(config).now()).to_string();
     Ok(collectors::collect(&source, &fetcher, &intake, &run, None).await)

@@ -34,7 +34,7 @@ pub use self::pay::Pay;
 pub use error::Error;
 #[cfg(feature = "faults")]
 pub use faults::Faults;
-pub use home::{data_home, state_home};
+pub use home::{config_home, data_home, has_cursor, has_key_of_environment, is_key_of_environment, state_home};
 pub use listen::{Listen, ListenError};
 pub use mail::{Mail, MailBackend, MailSecurity};
 pub use objects::{Backend, Objects};

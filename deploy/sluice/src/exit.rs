@@ -1,7 +1,7 @@
 //! Exit codes of commands.
 //!
 //! Invariant: a script tells from the code alone who has to act: nobody (0), the service or the machine (1), the caller's
-//! command line (2), records or file (4), rights or payment (5), network (6), name (7).
+//! command line (2), an answer or a confirmation (3), records or file (4), rights or payment (5), network (6), name (7).
 
 use std::fmt;
 
@@ -11,6 +11,8 @@ use client::Error;
 pub const EXIT_FAILED: u8 = 1;
 /// The command line is wrong; the parser of arguments ends with this code too.
 pub const EXIT_USAGE: u8 = 2;
+/// A question is open, or nobody confirmed in time; nothing was done.
+pub const EXIT_OPEN: u8 = 3;
 /// Records, or a whole file, were refused.
 pub const EXIT_REFUSED: u8 = 4;
 /// The service does not allow it, or wants to be paid first.
@@ -19,6 +21,21 @@ pub const NOT_ALLOWED: u8 = 5;
 pub const NOT_REACHABLE: u8 = 6;
 /// There is no such thing at the service.
 pub const NOT_FOUND: u8 = 7;
+
+/// A question that is open, or a confirmation that did not come. Nothing was done.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Unanswered(pub String);
+
+/// A refusal that is no answer of the service to this call: a person rejected it, or a limit of the operator is reached.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct NotAllowed(pub String);
+
+/// A mistake on the command line that the parser of arguments cannot see.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct WrongUsage(pub String);
 
 /// An error of the caller's file, which is shown as that error.
 #[derive(Debug)]
@@ -48,9 +65,18 @@ pub fn code_of(error: &anyhow::Error) -> u8 {
     if error.chain().any(<dyn std::error::Error>::is::<FileRefused>) {
         return EXIT_REFUSED;
     }
+    if error.chain().any(<dyn std::error::Error>::is::<Unanswered>) {
+        return EXIT_OPEN;
+    }
+    if error.chain().any(<dyn std::error::Error>::is::<NotAllowed>) {
+        return NOT_ALLOWED;
+    }
+    if error.chain().any(<dyn std::error::Error>::is::<WrongUsage>) {
+        return EXIT_USAGE;
+    }
     match error.chain().find_map(|cause| cause.downcast_ref::<Error>()) {
         Some(Error::Refused { problem, .. }) => match (problem.status, problem.code.as_str()) {
-            (401..=403, _) | (_, "project_limit") => NOT_ALLOWED,
+            (401..=403, _) | (_, "project_limit" | "not_private" | "was_read") => NOT_ALLOWED,
             (404, _) => NOT_FOUND,
             (400 | 413 | 422, _) => EXIT_REFUSED,
             _ => EXIT_FAILED,
@@ -59,6 +85,17 @@ pub fn code_of(error: &anyhow::Error) -> u8 {
         Some(Error::Address { .. }) => EXIT_USAGE,
         _ => EXIT_FAILED,
     }
+}
+
+/// Returns what the caller can do about an error, as a sentence; `None` if the error says it.
+pub fn remedy_of(error: &anyhow::Error) -> Option<&'static str> {
+    let problem = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<Error>())?
+        .problem()?;
+    // The key of a suspended account is good, and another one would not help.
+    (problem.status == 401 && problem.code == "unauthenticated")
+        .then_some("`sluice login` gets a key for this machine, if a person approves it in the browser.")
 }
 
 #[cfg(test)]
@@ -95,12 +132,23 @@ mod tests {
             (refused(402, "storage_quota"), 5),
             (refused(403, "forbidden"), 5),
             (refused(409, "project_limit"), 5),
+            (refused(409, "not_private"), 5),
+            (refused(409, "was_read"), 5),
             (refused(404, "not_found"), 7),
             (FileRefused::mark(anyhow!("line 2")).context("`f.csv`"), 4),
             (FileRefused::mark(std::io::Error::other("disk").into()), 1),
+            (anyhow::Error::from(Unanswered("y?".to_owned())).context("x"), 3),
+            (anyhow::Error::from(NotAllowed("no".to_owned())).context("x"), 5),
+            (anyhow::Error::from(WrongUsage("--x".to_owned())).context("x"), 2),
         ] {
             assert_eq!(code_of(&error), code, "{error:#}");
         }
+        let remedy = |status, code| remedy_of(&refused(status, code));
+        assert!(remedy(401, "unauthenticated").unwrap().contains("`sluice login`"));
+        assert_eq!(
+            (remedy(401, "account_suspended"), remedy(403, "forbidden")),
+            (None, None)
+        );
         let marked = FileRefused::mark(anyhow!("no integer").context("line 2"));
         let shown = Err::<(), _>(marked).context("`f.csv`").unwrap_err();
         assert_eq!(format!("{shown:#}"), "`f.csv`: line 2: no integer");

@@ -11,22 +11,33 @@ pub mod check;
 pub mod cli;
 pub mod collect;
 pub mod config;
+pub mod create;
+pub mod credentials;
 pub mod database;
+mod deleted_tables;
 mod disk_space;
 pub mod exit;
 pub mod exporter;
+pub mod file_child;
+pub mod infer;
+mod input;
 pub mod instrumented;
 pub mod isolation;
+mod json_member;
 mod judges;
 pub mod keys;
 pub mod layout;
 pub mod lock;
+pub mod login;
+mod look;
 pub mod losses;
+mod made;
 pub mod mailer;
 pub mod means_of_payment;
 pub mod money;
 pub mod objects;
 mod open_files;
+pub mod projects;
 pub mod pull;
 pub mod push;
 pub mod query;
@@ -40,6 +51,7 @@ pub mod telemetry;
 pub mod terminal;
 pub mod uploads;
 pub mod verify;
+pub mod whoami;
 
 #[cfg(test)]
 mod tests;
@@ -71,7 +83,10 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         }
         command => {
             // Files that a client command writes are the caller's own results, which keep the caller's umask.
-            if !matches!(command, Command::Query(_) | Command::Pull(_) | Command::Push(_)) {
+            if !matches!(
+                command,
+                Command::Query(_) | Command::Pull(_) | Command::Push(_) | Command::Infer(_)
+            ) {
                 keep_private();
             }
             return tokio::runtime::Runtime::new()?.block_on(work(&loaded, command));
@@ -126,8 +141,14 @@ async fn dispatch(loaded: &LoadedConfig, command: Command) -> anyhow::Result<Exi
         Command::Keys(command) => keys::run(config, command).await?,
         Command::Query(arguments) => query::run(&arguments).await?,
         Command::Pull(arguments) => pull::run(arguments).await?,
-        Command::Push(arguments) => return push::run(arguments).await,
+        Command::Infer(arguments) => return infer::run(&arguments).await,
+        Command::Create(arguments) => return create::run(&arguments).await,
+        Command::Push(arguments) => return push::run(&arguments).await,
         Command::Uploads(arguments) => return uploads::run(arguments).await,
+        Command::Login(arguments) => return login::run(arguments).await,
+        Command::Whoami(arguments) => return whoami::run(arguments).await,
+        Command::Archive(arguments) => return projects::archive(arguments).await,
+        Command::Delete(arguments) => return projects::delete(arguments).await,
         Command::Collect(arguments) => return collect::run(config, arguments).await,
         Command::Verify(arguments) => verify::run(&arguments)?,
         Command::Openapi | Command::Config(_) => {}

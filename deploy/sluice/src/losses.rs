@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use catalog::{KnownHead, history};
 use object_store::ObjectStore;
 use serde_json::json;
-use store::{LossAccepted, NewLoss, Store};
+use store::{LossAccepted, NewLoss, ProjectEntry, Store};
 use types::{Clock, DatasetId};
 
 use crate::config::Config;
@@ -28,7 +28,8 @@ pub async fn accept(
     // The reason is checked before anything is opened.
     keys::check_reason(&reason)?;
     let projects = store.check_projects().await?;
-    let Some(project) = projects.into_iter().find(|project| project.slug == slug) else {
+    let is_named = |project: &ProjectEntry| project.slug == slug && project.deleted_at.is_none();
+    let Some(project) = projects.into_iter().find(is_named) else {
         bail!("there is no project `{slug}`");
     };
     let opened = objects::open(config, &DataLayout::new(&config.data.dir)).await?;

@@ -2,7 +2,7 @@
 //!
 //! Invariant: the final line is true of the folder. Progress goes to standard error.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -11,7 +11,7 @@ use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 
 use crate::cli::{PullArgs, TrustArgs};
 use crate::config;
-use crate::terminal;
+use crate::terminal::{self, quoted_path};
 
 /// Pulls a version and prints its root, its parts and the key that signed it.
 pub async fn run(arguments: PullArgs) -> anyhow::Result<()> {
@@ -44,7 +44,7 @@ pub async fn run(arguments: PullArgs) -> anyhow::Result<()> {
     let (parts, bytes) = (manifest.parts.len(), manifest.parts.iter().map(|part| part.size).sum());
     terminal::line(&format!(
         "{} version {}: {} records, {} in {parts} parts, {} of them fetched\n  folder        {}\n  \
-         content root  {}\n  signed by     {}\nNext: sluice verify {}",
+         content root  {}\n  signed by     {}{}",
         manifest.slug,
         manifest.version,
         HumanCount(manifest.record_count),
@@ -53,7 +53,7 @@ pub async fn run(arguments: PullArgs) -> anyhow::Result<()> {
         pull.folder.display(),
         manifest.root,
         pulled.manifest.key(),
-        quoted(&pull.folder),
+        quoted_path(&pull.folder).map_or_else(String::new, |folder| format!("\nNext: sluice verify {folder}")),
     ))?;
     Ok(())
 }
@@ -66,39 +66,14 @@ pub(crate) fn known_keys(trust: &TrustArgs) -> anyhow::Result<KnownKeys> {
     Ok(KnownKeys::at(path))
 }
 
-/// Returns a progress bar on standard error. It is hidden if that is no terminal.
+/// Returns a progress bar on standard error. It is hidden if that is no terminal, or one without a cursor.
 pub(crate) fn bar(template: &str) -> ProgressBar {
+    if !config::has_cursor() {
+        return ProgressBar::hidden();
+    }
     let bar = ProgressBar::new(0);
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
     bar
-}
-
-/// Quotes a path for a POSIX shell.
-fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
-    if text.chars().all(plain) && !text.starts_with('-') {
-        text
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_is_shown_so_that_a_shell_takes_it() {
-        for (path, shown) in [
-            ("tide-levels", "tide-levels"),
-            ("/tmp/a b", "'/tmp/a b'"),
-            ("it's", r"'it'\''s'"),
-            ("-x", "'-x'"),
-        ] {
-            assert_eq!(quoted(Path::new(path)), shown);
-        }
-    }
 }

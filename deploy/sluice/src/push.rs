@@ -1,86 +1,113 @@
-//! `sluice push`: uploads a file into a dataset.
+//! `sluice push`: makes a dataset of a file, or appends it to one.
 //!
-//! Invariant: JSON Lines are sent. Another file is converted by the project's contract into a file of its own, so that
-//! an interrupted push can continue with the same bytes.
+//! Invariants:
+//! - Nothing is created or sent before the whole file was read, what is open is settled, and the records were judged here,
+//!   unless the command line says otherwise.
+//! - A text is sent as it is. Another file is converted into a file of its own, so that an interrupted push can continue
+//!   with the same bytes.
 
-use std::fs::{self, DirBuilder, File};
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{self, BufReader, BufWriter, Read, Write};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context as _, anyhow};
 use client::model::{Contribution, OpenUpload};
 use client::{Client, PushEvent, PushProgress};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use indicatif::{HumanCount, ProgressBar};
 use serde::Deserialize as _;
+use serde_json::{Value, json};
+use tabular::detect::FileCompression;
+use tabular::reading::Reading;
 use types::Contract;
 
-use self::made::UnfinishedFile;
-use crate::cli::{PushArgs, PushFormat};
+use self::check::{CheckPlan, CheckedRecords};
+use self::files::PushFiles;
+use self::outcome::PushContext;
+use self::target::{PushReady, PushTarget};
+use crate::cli::{PushArgs, RefusedEffect};
 use crate::exit::{self, FileRefused};
+use crate::input::InputFile;
+use crate::look::{LookPlan, LookedAtFile};
+use crate::made::{UnfinishedFile, private_folder};
 use crate::pull::bar;
 use crate::signals::Signals;
 use crate::terminal::{self, shown};
-use crate::{config, uploads};
+use crate::uploads;
 
-mod cell;
-mod convert;
-mod csv;
-mod made;
-mod nested;
+mod check;
+mod files;
+mod outcome;
+pub(crate) mod project;
+pub(crate) mod table;
+mod target;
 
-/// First two bytes of a gzip file (RFC 1952 section 2.3.1).
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
-/// First bytes of a file of Apache Parquet.
-const PARQUET_MAGIC: &[u8] = b"PAR1";
-/// First bytes of files that no format of records begins with, and what they are.
-const REFUSED_FORMATS: [(&[u8], &str); 3] = [
-    (b"BZh", "compressed with bzip2, which is not read"),
-    (b"\xfd7zXZ\0", "compressed with xz, which is not read"),
-    (b"PK\x03\x04", "a ZIP archive, which is not read"),
-];
+pub(crate) use self::files::state_folder;
 
-/// Pushes a file and prints the outcome. The exit code is [`exit::EXIT_REFUSED`] if the contribution was rejected, but not where
-/// the dataset has all its records already.
-pub async fn run(arguments: PushArgs) -> anyhow::Result<ExitCode> {
+/// Template of the bar of bytes that are read or sent.
+pub(crate) const BYTES_BAR: &str = "{msg} {bar:40} {bytes}/{total_bytes}, {binary_bytes_per_sec}, {eta} left";
+/// The share of duplicates, one in this many, from which a new dataset gets a note on them.
+const NOTED_DUPLICATES: u64 = 100;
+
+/// Pushes a file and prints the outcome. The exit code is [`exit::EXIT_REFUSED`] if records were refused, but not where the
+/// dataset has all of them already.
+pub async fn run(arguments: &PushArgs) -> anyhow::Result<ExitCode> {
+    if !arguments.create {
+        project::check_unused(&arguments.new)?;
+    }
     let client = arguments.remote.client()?;
-    let folder = state_folder(&arguments)?;
-    let place = PushFiles::of(&arguments, &folder)?;
+    let folder = state_folder(arguments.state.clone())?;
+    // Before the file is read, which may take minutes.
+    let target = PushTarget::find(&client, arguments).await?;
+    let input = InputFile::open(&arguments.file, &folder)?;
+    let mut plan = LookPlan::of(&arguments.reading, target.contract())?;
+    target.check_number(&plan)?;
+    let found = plan.settled(&input, &bar(BYTES_BAR).with_message("reading")).await?;
+    target.tell(&input, &found.look);
+    let contract = target.contract_for(&found.look)?;
+    let is_there = target.is_there(&client, &contract).await?;
+    let work = FileWork {
+        arguments,
+        input: &input,
+        plan: &plan,
+        found: &found,
+        contract: &contract,
+        slug: target.slug(),
+    };
+    let place = PushFiles::of(&work, &folder)?;
     place.tidy()?;
-    let prepared = prepare(&client, &arguments, &place).await?;
-    // From here on Ctrl-C drops the push, whose state file has every part that was acknowledged.
-    let mut interrupted = Signals::listen()?;
-    let push = client::Push {
-        file: prepared.file,
-        gzip: prepared.gzip,
-        slug: arguments.project.clone(),
-        source_declaration: arguments.source.clone(),
-        part_size: arguments.part_size.0,
-        state: place.state.clone(),
+    let prepared = work.prepare(&place).await?;
+    let ready = target.make_ready(&client, &work, &prepared, &folder, is_there).await;
+    let (checked, created) = match ready {
+        Ok(PushReady::Go { checked, created }) => (checked, created),
+        Ok(PushReady::Ends(checked)) => {
+            place.discard_made()?;
+            return work.end_without_push(&checked);
+        }
+        Err(error) => {
+            // The error is more important than one of this.
+            place.discard_made().ok();
+            return Err(error);
+        }
     };
-    let sending = bar("{bar:40} {bytes}/{total_bytes}, {binary_bytes_per_sec}, {eta} left");
-    let on_event = on_event(&sending, &arguments.file);
-    let contribution = tokio::select! {
-        pushed = client.push(&push, &on_event) => pushed.map_err(|error| {
-            explained(of_file(error, &place.made, &arguments.file))
-        }),
-        () = interrupted.asked() => Err(anyhow!("interrupted; the same command resumes the push")),
+    let contribution = work.push(&client, &place, &prepared).await?;
+    let context = PushContext {
+        slug: target.slug(),
+        place: work.place(),
+        told: checked.as_ref().map_or(0, |checked| checked.refused),
+        kept_in: arguments.refused.as_ref().map(|file| file.display().to_string()),
     };
-    sending.finish_and_clear();
-    // While the state file exists, the next push needs exactly the converted file.
-    let removed = match prepared.made.filter(|_| !place.state.exists()) {
-        Some(made) => fs::remove_file(&made).with_context(|| format!("`{}` could not be removed", made.display())),
-        None => Ok(()),
-    };
-    // The error of the push is more important than one of the removal.
-    let contribution = contribution?;
-    removed?;
-    summary(&arguments, &contribution)?;
+    work.print(&context, &contribution, checked.as_ref())?;
+    if created && contribution.is_merged() && !arguments.json {
+        terminal::note(&format!(
+            "Next: sluice query {} \"SELECT * FROM records LIMIT 5\"",
+            target.slug()
+        ));
+    }
     Ok(match &contribution.reason {
         _ if contribution.is_merged() || contribution.has_nothing_new() => ExitCode::SUCCESS,
         // The service gave up on it, whatever it contains.
@@ -89,11 +116,223 @@ pub async fn run(arguments: PushArgs) -> anyhow::Result<ExitCode> {
     })
 }
 
+/// The file that is sent.
+#[derive(Debug)]
+struct PreparedFile {
+    file: PathBuf,
+    gzip: bool,
+    reading: Reading,
+    /// The converted file, to be removed at the end. `None` if the caller's file is sent.
+    made: Option<PathBuf>,
+}
+
+/// A file on its way into a dataset.
+struct FileWork<'a> {
+    arguments: &'a PushArgs,
+    input: &'a InputFile,
+    plan: &'a LookPlan,
+    found: &'a LookedAtFile,
+    contract: &'a Contract,
+    slug: &'a str,
+}
+
+impl FileWork<'_> {
+    /// Returns the word for the place of a record in the file.
+    fn place(&self) -> &'static str {
+        if self.found.kind.is_text() { "line" } else { "row" }
+    }
+
+    /// Converts or compresses the file if needed, unless an earlier push has done so.
+    async fn prepare(&self, place: &PushFiles) -> anyhow::Result<PreparedFile> {
+        let (input, found) = (self.input, self.found);
+        let reading = found.look.reading.clone();
+        let is_compressed = found.compression != FileCompression::None;
+        // A compressed text is sent as it is, because the service reads it.
+        if found.kind.is_text() && (is_compressed || !self.arguments.gzip) {
+            return Ok(PreparedFile {
+                file: input.path().to_owned(),
+                gzip: found.compression == FileCompression::Gzip,
+                reading,
+                made: None,
+            });
+        }
+        // The file has its name only once it is whole, so an existing one is complete.
+        if !place.made.exists() {
+            if let Some(folder) = place.made.parent() {
+                private_folder(folder)?;
+            }
+            let converting = bar(BYTES_BAR).with_message("converting");
+            let made = UnfinishedFile::begin(&place.made)?;
+            let out = BufWriter::with_capacity(1 << 20, made.file()?);
+            let converted = self.convert(&converting, out).await;
+            converting.finish_and_clear();
+            input.check_unchanged()?;
+            converted.with_context(|| input.shown())?;
+            if made.is_empty()? {
+                return Err(FileRefused::mark(anyhow!("{} has no records", input.shown())));
+            }
+            made.finish(&place.made)?;
+        }
+        Ok(PreparedFile {
+            file: place.made.clone(),
+            gzip: self.arguments.gzip,
+            reading,
+            made: Some(place.made.clone()),
+        })
+    }
+
+    /// Writes the file as it is sent.
+    async fn convert(&self, bar: &ProgressBar, out: BufWriter<File>) -> anyhow::Result<()> {
+        let (plan, found) = (self.plan, self.found);
+        if self.arguments.gzip {
+            let out = GzEncoder::new(out, Compression::fast());
+            plan.convert(self.input, found, bar, out).await?.finish()?.flush()?;
+        } else {
+            plan.convert(self.input, found, bar, out).await?.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Judges the records here, unless the command line says otherwise.
+    async fn check(&self, prepared: &PreparedFile, folder: &Path) -> anyhow::Result<Option<CheckedRecords>> {
+        if self.arguments.no_check {
+            return Ok(None);
+        }
+        if let Some(refused) = &self.arguments.refused
+            && is_same_file(refused, self.input.path())
+        {
+            anyhow::bail!(exit::WrongUsage(format!(
+                "--refused {} is the file that is pushed; name another",
+                shown(&refused.display().to_string())
+            )));
+        }
+        let plan = CheckPlan {
+            file: prepared.file.clone(),
+            gzip: prepared.gzip,
+            reading: prepared.reading.clone(),
+            contract: Arc::new(self.contract.clone()),
+            drops_refused: self.arguments.on_refused == RefusedEffect::Drop,
+            refused: self.arguments.refused.clone(),
+            folder: folder.to_owned(),
+            name: self.input.shown(),
+        };
+        let checking = bar(BYTES_BAR).with_message("checking");
+        let checked = check::check(plan, &checking).await;
+        checking.finish_and_clear();
+        let checked = checked?;
+        self.input.check_unchanged()?;
+        Ok(Some(checked))
+    }
+
+    /// Ends a push whose records are refused, or that is only tried.
+    fn end_without_push(&self, checked: &CheckedRecords) -> anyhow::Result<ExitCode> {
+        if self.arguments.json {
+            terminal::json(&json!({
+                "project": self.slug, "checked": checked.json(self.place()), "schemaDef": self.contract,
+                "reading": self.found.look.reading, "notes": self.found.look.notes,
+            }))?;
+        } else {
+            let lines = checked.lines(self.place(), self.arguments);
+            terminal::line(&terminal::plain_lines(lines.iter().map(String::as_str)))?;
+        }
+        Ok(if checked.is_rejected() {
+            exit::EXIT_REFUSED.into()
+        } else {
+            ExitCode::SUCCESS
+        })
+    }
+
+    /// Sends the file and waits for its outcome.
+    async fn push(&self, client: &Client, place: &PushFiles, prepared: &PreparedFile) -> anyhow::Result<Contribution> {
+        let arguments = self.arguments;
+        // From here on Ctrl-C drops the push, whose state file has every part that was acknowledged.
+        let mut interrupted = Signals::listen()?;
+        let reading = &prepared.reading;
+        let push = client::Push {
+            file: prepared.file.clone(),
+            gzip: prepared.gzip,
+            slug: self.slug.to_owned(),
+            source_declaration: arguments.source.clone(),
+            // Services that know no reading read JSON Lines without one.
+            reading: (*reading != Reading::default())
+                .then(|| serde_json::to_value(reading))
+                .transpose()?,
+            drops_refused: arguments.on_refused == RefusedEffect::Drop,
+            part_size: arguments.part_size.0,
+            state: place.state.clone(),
+        };
+        let sending = bar(BYTES_BAR).with_message("sending");
+        let on_event = on_event(&sending, self.input.name());
+        let contribution = tokio::select! {
+            pushed = client.push(&push, &on_event) => pushed.map_err(|error| {
+                explained(self.of_input(error, &prepared.file))
+            }),
+            () = interrupted.asked() => Err(self.interrupted(&sending)),
+        };
+        sending.finish_and_clear();
+        if self.input.is_spooled() && contribution.is_err() {
+            // Nobody can go on with it. The error of the push is more important than one of this.
+            client.push_cancel(&place.state).await.ok();
+        }
+        // While the state file exists, the next push needs exactly the converted file.
+        let removed = match prepared.made.as_ref().filter(|_| !place.state.exists()) {
+            Some(made) => fs::remove_file(made).with_context(|| format!("`{}` could not be removed", made.display())),
+            None => Ok(()),
+        };
+        // The error of the push is more important than one of the removal.
+        let contribution = contribution?;
+        removed?;
+        Ok(contribution)
+    }
+
+    fn interrupted(&self, sending: &ProgressBar) -> anyhow::Error {
+        let percent = sending
+            .position()
+            .saturating_mul(100)
+            .checked_div(sending.length().unwrap_or(0))
+            .unwrap_or(0);
+        if self.input.is_spooled() {
+            return anyhow!("interrupted at {percent} %; nothing of it is kept");
+        }
+        anyhow!("interrupted at {percent} %; the same command goes on")
+    }
+
+    /// Replaces the path of the file that is sent in an error with the name of the caller's file.
+    fn of_input(&self, error: client::Error, sent: &Path) -> client::Error {
+        let name = || PathBuf::from(self.input.name());
+        match error {
+            // Names are compared, because the client reports the canonical path.
+            client::Error::File { path, source } if path.file_name() == sent.file_name() => {
+                client::Error::File { path: name(), source }
+            }
+            client::Error::Place { path, problem } if path.file_name() == sent.file_name() => {
+                client::Error::Place { path: name(), problem }
+            }
+            other => other,
+        }
+    }
+
+    /// Prints the outcome.
+    fn print(
+        &self,
+        context: &PushContext<'_>,
+        contribution: &Contribution,
+        checked: Option<&CheckedRecords>,
+    ) -> io::Result<()> {
+        if self.arguments.json {
+            let checked = checked.map_or(Value::Null, |checked| checked.json(self.place()));
+            return terminal::json(&json!({
+                "project": self.slug, "checked": checked, "contribution": contribution, "notes": self.found.look.notes,
+            }));
+        }
+        // Names of members and texts of the service are in them.
+        let lines = outcome::outcome(context, contribution);
+        terminal::line(&terminal::plain_lines(lines.iter().map(String::as_str)))
+    }
+}
+
 /// Adds to an error what the caller can do about it.
 fn explained(error: client::Error) -> anyhow::Error {
-    if matches!(&error, client::Error::Place { problem, .. } if problem == "is empty") {
-        return FileRefused::mark(error.into());
-    }
     let uploads = error.problem().and_then(|problem| problem.body.get("uploads"));
     let uploads = uploads.and_then(|uploads| Vec::<OpenUpload>::deserialize(uploads).ok());
     let lines = uploads.unwrap_or_default();
@@ -108,14 +347,10 @@ fn explained(error: client::Error) -> anyhow::Error {
 }
 
 /// Returns a callback that shows the progress of a push on `bar`.
-fn on_event(bar: &ProgressBar, file: &Path) -> PushProgress {
-    let (bar, name) = (
-        bar.clone(),
-        file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-    );
+fn on_event(bar: &ProgressBar, name: &str) -> PushProgress {
+    let (bar, name) = (bar.clone(), shown(name));
     Arc::new(move |event| match event {
         PushEvent::Cancelled => bar.suspend(|| {
-            let name = shown(&name);
             terminal::note(&format!(
                 "{name} or its options have changed: the earlier upload is cancelled, all is sent again"
             ));
@@ -129,7 +364,7 @@ fn on_event(bar: &ProgressBar, file: &Path) -> PushProgress {
             // The total of the judgement is unknown, so a spinner replaces the bar.
             bar.set_style(indicatif::ProgressStyle::default_spinner());
             bar.set_message(match (waiting, progress) {
-                (Some(waiting), _) => format!("waiting: {waiting}"),
+                (Some(waiting), _) => format!("waiting: {}", terminal::plain(&waiting)),
                 (None, Some((_, rows))) => format!("{} records judged", HumanCount(rows)),
                 (None, None) => "uploaded; waiting for the outcome".to_owned(),
             });
@@ -138,317 +373,8 @@ fn on_event(bar: &ProgressBar, file: &Path) -> PushProgress {
     })
 }
 
-/// Replaces the path of the converted file in an error with that of the caller's file.
-fn of_file(error: client::Error, made: &Path, file: &Path) -> client::Error {
-    match error {
-        // Names are compared, because the client reports the canonical path.
-        client::Error::File { path, source } if path.file_name() == made.file_name() => client::Error::File {
-            path: file.to_owned(),
-            source,
-        },
-        client::Error::Place { path, problem } if path.file_name() == made.file_name() => client::Error::Place {
-            path: file.to_owned(),
-            problem,
-        },
-        other => other,
-    }
+/// Returns true if both paths lead to one file.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let id = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
+    id(one).is_some_and(|one| id(other) == Some(one))
 }
-
-/// Returns the place in the file of each record: its line, or its row in a Parquet file. Records are counted from 0 and
-/// in order.
-fn places_of(arguments: &PushArgs, records: &[u64]) -> anyhow::Result<Vec<String>> {
-    let numbered = |name: &str, numbers: &[u64]| numbers.iter().map(|number| format!("{name} {number}")).collect();
-    // The service counts records from 0, people count lines and rows from 1.
-    let counted: Vec<u64> = records.iter().map(|record| record + 1).collect();
-    Ok(match format_of(arguments, &begin(&arguments.file)?) {
-        PushFormat::Ndjson => numbered("line", &counted),
-        PushFormat::Csv => numbered("line", &csv::lines_of(File::open(&arguments.file)?, records)?),
-        PushFormat::Parquet => numbered("row", &counted),
-    })
-}
-
-/// Replaces the line number in a message of the service, which counts converted lines, with the place in the caller's
-/// file.
-fn of_the_file(arguments: &PushArgs, message: &str) -> String {
-    // Only a message that names a line is changed. Any other is shown as it is.
-    let placed = message.split_once("on line ").and_then(|(before, after)| {
-        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
-        let (number, after) = after.split_at(digits);
-        let record = number.parse::<u64>().ok()?.checked_sub(1)?;
-        let places = places_of(arguments, &[record]).ok()?;
-        Some(format!("{before}on {}{after}", places.first()?))
-    });
-    placed.unwrap_or_else(|| message.to_owned())
-}
-
-/// Returns the sentence about the outcome of a contribution. Duplicates come first, since they are what people overlook.
-fn headline(arguments: &PushArgs, contribution: &Contribution) -> String {
-    let slug = &arguments.project;
-    if contribution.has_nothing_new() {
-        let (records, duplicates) = contribution.duplicates().unwrap_or_default();
-        return match (records, contribution.refused_count.unwrap_or(0)) {
-            (1, 0) => format!("Nothing new: the record is in `{slug}` already."),
-            (records, 0) => format!(
-                "Nothing new: all {} records are in `{slug}` already.",
-                HumanCount(records)
-            ),
-            (records, refused) => format!(
-                "Nothing new: of {} records {} are in `{slug}` already, {} are refused and left out.",
-                HumanCount(records),
-                HumanCount(duplicates),
-                HumanCount(refused)
-            ),
-        };
-    }
-    match (contribution.merged_version, &contribution.reason) {
-        (Some(version), _) => {
-            // The service says what was left out, and why.
-            let merged = contribution.summary.clone();
-            let new = HumanCount(contribution.accepted_count.unwrap_or(0));
-            let merged = merged.unwrap_or_else(|| format!("{new} records are new"));
-            format!("{slug} version {version}: {merged}.")
-        }
-        (None, Some(reason)) => {
-            let (status, code, message) = (
-                &contribution.status,
-                &reason.code,
-                of_the_file(arguments, &reason.message),
-            );
-            format!("{slug}: {status} ({code}): {message}")
-        }
-        (None, None) => format!("{slug}: {}", contribution.status),
-    }
-}
-
-/// Prints the outcome of a contribution.
-fn summary(arguments: &PushArgs, contribution: &Contribution) -> anyhow::Result<()> {
-    // Names of members and texts of the service are in them.
-    let lines = outcome(arguments, contribution);
-    terminal::line(&terminal::plain_lines(lines.iter().map(String::as_str)))?;
-    Ok(())
-}
-
-/// Returns the lines about the outcome of a contribution: tallies of the gates, and the refused records with their reasons.
-fn outcome(arguments: &PushArgs, contribution: &Contribution) -> Vec<String> {
-    let id = &contribution.id;
-    // Of what is merged, or known already, a duplicate is no news, and what was left out is.
-    let is_over = contribution.is_merged() || contribution.has_nothing_new();
-    let verdicts = contribution.verdicts.iter();
-    let verdicts: Vec<_> = verdicts.filter(|said| !is_over || said.verdict == "refuse").collect();
-    let records: Vec<u64> = verdicts.iter().map(|verdict| verdict.row).collect();
-    // Reading the file again may fail. Then records are named by their number.
-    let places = places_of(arguments, &records).unwrap_or_default();
-    let place = |at: usize| -> String {
-        let known = places.get(at).cloned();
-        known.unwrap_or_else(|| format!("record {}", records[at] + 1))
-    };
-    let mut lines = vec![headline(arguments, contribution)];
-    for tally in &contribution.tallies {
-        lines.push(format!(
-            "  {:<14} {:>12} records: {} passed, {} dropped, {} refused, {} held",
-            tally.gate,
-            HumanCount(tally.rows).to_string(),
-            HumanCount(tally.passed),
-            HumanCount(tally.dropped),
-            HumanCount(tally.refused),
-            HumanCount(tally.held)
-        ));
-    }
-    for (at, verdict) in verdicts.into_iter().enumerate() {
-        for reason in &verdict.reasons {
-            let path = if reason.path.is_empty() {
-                String::new()
-            } else {
-                format!(" {}", reason.path)
-            };
-            let (place, gate, code) = (place(at), &reason.gate, &reason.code);
-            let differs = match (reason.expected.as_str(), reason.actual.as_str()) {
-                ("", "") => String::new(),
-                (expected, actual) => format!(" expected {expected}, found {actual}"),
-            };
-            lines.push(format!("  {place}{path}:{differs} ({gate}: {code})"));
-        }
-    }
-    lines.push(format!("  contribution   {id}"));
-    lines
-}
-
-/// Returns the folder that remembers the progress of pushes.
-fn state_folder(arguments: &PushArgs) -> anyhow::Result<PathBuf> {
-    let default = || config::state_home().map(|state| state.join("sluice/push"));
-    let folder = arguments.state.clone().or_else(default);
-    folder.context("there is no home folder for the state of the push; name a folder with --state")
-}
-
-/// Paths of the files of one push.
-#[derive(Debug)]
-struct PushFiles {
-    /// The state file.
-    state: PathBuf,
-    /// The converted file.
-    made: PathBuf,
-}
-
-impl PushFiles {
-    /// Returns the paths of a push. The state file is the same for the same path, project and service, so a push of a
-    /// changed file finds what became of the earlier one. The converted file is also named by size, time of change and
-    /// options, which decide its bytes.
-    fn of(arguments: &PushArgs, folder: &Path) -> anyhow::Result<Self> {
-        let file = &arguments.file;
-        let unreadable = || format!("`{}` cannot be read", file.display());
-        let path = file.canonicalize().with_context(unreadable)?;
-        let found = path.metadata().with_context(unreadable)?;
-        let modified = found.modified().with_context(unreadable)?;
-        let state = hash(&(&path, &arguments.project, &arguments.remote.server));
-        let format = format!("{:?}", arguments.format);
-        let bytes = hash(&(found.len(), modified, arguments.gzip, format));
-        Ok(Self {
-            made: folder.join(format!("{state}-{bytes}")),
-            state: folder.join(format!("{state}.json")),
-        })
-    }
-
-    /// Removes what earlier states of the file were converted to.
-    fn tidy(&self) -> io::Result<()> {
-        let Some(folder) = self.state.parent().filter(|folder| folder.exists()) else {
-            return Ok(());
-        };
-        let stem = self.state.file_stem().unwrap_or_default().as_encoded_bytes();
-        for entry in fs::read_dir(folder)? {
-            let path = entry?.path();
-            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-            let is_of_push = name.strip_prefix(stem).is_some_and(|rest| rest.starts_with(b"-"));
-            if is_of_push && path != self.made {
-                fs::remove_file(path)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-fn hash(what: &impl Hash) -> String {
-    let mut hasher = DefaultHasher::new();
-    what.hash(&mut hasher);
-    format!("{:016x}", hasher.finish())
-}
-
-/// The file that is sent.
-#[derive(Debug)]
-struct PreparedFile {
-    file: PathBuf,
-    gzip: bool,
-    /// The converted file, to be removed at the end. `None` if the caller's file is sent.
-    made: Option<PathBuf>,
-}
-
-/// Converts or compresses the file if needed, unless an earlier push has done so.
-async fn prepare(client: &Client, arguments: &PushArgs, place: &PushFiles) -> anyhow::Result<PreparedFile> {
-    let file = arguments.file.clone();
-    let named = || format!("`{}`", file.display());
-    let begin = begin(&file)?;
-    if let Some((_, problem)) = REFUSED_FORMATS.iter().find(|(magic, _)| begin.starts_with(magic)) {
-        return Err(FileRefused::mark(anyhow!("it is {problem}; unpack it first"))).with_context(named);
-    }
-    let format = format_of(arguments, &begin);
-    // A compressed file is sent as it is, because the service accepts gzip.
-    let compressed = format == PushFormat::Ndjson && begin.starts_with(&GZIP_MAGIC);
-    if format == PushFormat::Ndjson && (compressed || !arguments.gzip) {
-        return Ok(PreparedFile {
-            file,
-            gzip: compressed,
-            made: None,
-        });
-    }
-    let made = place.made.clone();
-    // The file has its name only once it is whole, so an existing one is complete.
-    if !made.exists() {
-        let contract = match format {
-            PushFormat::Ndjson => None,
-            PushFormat::Csv | PushFormat::Parquet => Some(contract(client, &arguments.project).await?),
-        };
-        let (target, gzip) = (made.clone(), arguments.gzip);
-        let named = named();
-        // Conversion is bound by the processor and the disk.
-        let make = move || make(&file, format, contract.as_ref(), gzip, &target);
-        let made = tokio::task::spawn_blocking(make).await?.map_err(FileRefused::mark);
-        made.context(named)?;
-    }
-    Ok(PreparedFile {
-        file: made.clone(),
-        gzip: arguments.gzip,
-        made: Some(made),
-    })
-}
-
-/// Returns the format of a file that begins with these bytes.
-fn format_of(arguments: &PushArgs, begin: &[u8]) -> PushFormat {
-    if let Some(format) = arguments.format {
-        return format;
-    }
-    let extension = arguments.file.extension().unwrap_or_default().to_ascii_lowercase();
-    match extension.to_str() {
-        // A file of Parquet says so itself, whatever its name.
-        _ if begin.starts_with(PARQUET_MAGIC) => PushFormat::Parquet,
-        Some("csv") => PushFormat::Csv,
-        Some("parquet") => PushFormat::Parquet,
-        _ => PushFormat::Ndjson,
-    }
-}
-
-/// Returns the first bytes of a file.
-fn begin(file: &Path) -> anyhow::Result<Vec<u8>> {
-    let mut begin = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(8).read_to_end(&mut begin));
-    read.with_context(|| format!("`{}` cannot be read", file.display()))?;
-    Ok(begin)
-}
-
-/// Fetches the contract of a project.
-async fn contract(client: &Client, slug: &str) -> anyhow::Result<Contract> {
-    let project = client.project(slug).await?;
-    let schema = project
-        .more
-        // The client's type of a project has no contract, so it is read from the other fields.
-        .get("schemaDef")
-        .context("the service's answer has no `schemaDef` for the project")?;
-    Ok(serde_json::from_value(schema.clone())?)
-}
-
-/// Converts a file to `target`, which exists only once it is whole.
-fn make(file: &Path, format: PushFormat, contract: Option<&Contract>, gzip: bool, target: &Path) -> anyhow::Result<()> {
-    if let Some(folder) = target.parent() {
-        // The folder contains copies of the caller's records, so only the user may read it.
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    }
-    let made = UnfinishedFile::begin(target)?;
-    let out = BufWriter::with_capacity(1 << 20, made.file()?);
-    let input = File::open(file).context("it cannot be read")?;
-    if gzip {
-        let mut out = GzEncoder::new(out, Compression::fast());
-        write(input, format, contract, &mut out)?;
-        out.finish()?.flush()?;
-    } else {
-        let mut out = out;
-        write(input, format, contract, &mut out)?;
-        out.flush()?;
-    }
-    if made.is_empty()? {
-        bail!("it has no records");
-    }
-    made.finish(target)?;
-    Ok(())
-}
-
-fn write(input: File, format: PushFormat, contract: Option<&Contract>, out: &mut impl Write) -> anyhow::Result<()> {
-    match (format, contract) {
-        (PushFormat::Csv, Some(contract)) => csv::convert(input, contract, out),
-        (PushFormat::Parquet, Some(contract)) => convert::parquet(&input, contract, out),
-        _ => {
-            io::copy(&mut BufReader::with_capacity(1 << 20, input), out)?;
-            Ok(())
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -26,6 +26,9 @@ pub async fn run(arguments: &QueryArgs) -> anyhow::Result<()> {
         .await?;
     match arguments.format {
         QueryFormat::Table => terminal::bytes(table(&answer).as_bytes())?,
+        QueryFormat::Csv if io::stdout().is_terminal() => {
+            terminal::line(&terminal::plain_lines(text::csv(&answer).lines()))?;
+        }
         QueryFormat::Csv => terminal::bytes(text::csv(&answer).as_bytes())?,
         QueryFormat::Json => terminal::json(&answer)?,
         QueryFormat::Parquet => terminal::bytes(&parquet::encode(&answer)?)?,

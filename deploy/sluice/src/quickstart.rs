@@ -4,6 +4,7 @@
 //! behaviour. A data directory may have had quickstarts before. Each gets names of its own.
 
 mod dataset;
+mod file;
 mod readers;
 mod report;
 mod sample;
@@ -114,6 +115,7 @@ async fn show(running: &RunningService, config: &Config, count: u32) -> anyhow::
     let offset = whole / 2;
     report::page(&stage.client.data(&stage.slug, Some(middle), offset, 3).await?, offset)?;
     readers::show(&stage, &config.data.dir, project.latest_version).await?;
+    file::show(&stage, &config.data.dir, &records).await?;
     unit::show(running, config, &stage).await?;
     sample::show(running, &stage.base).await?;
     go_on(&stage, middle)

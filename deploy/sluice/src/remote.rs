@@ -1,11 +1,19 @@
 //! Arguments of client commands: the address of the service and the credential.
+//!
+//! Invariant: a key of the file goes to its origin only; one that is given goes where the caller says.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 
 use client::Client;
 
+use crate::config;
+use crate::credentials::{CredentialsFile, SavedKey};
+use crate::exit::NotAllowed;
+use crate::terminal::shown;
+
 /// Address of a service with the default configuration.
-const DEFAULT_URL: &str = "http://127.0.0.1:8080";
+pub(crate) const DEFAULT_URL: &str = "http://127.0.0.1:8080";
 
 /// The service that a client command talks to.
 #[derive(Clone, clap::Args)]
@@ -13,7 +21,8 @@ pub struct RemoteService {
     /// Address of the service
     #[arg(long, env = "SLUICE_SERVER", value_name = "URL", default_value = DEFAULT_URL)]
     pub server: String,
-    /// Agent key; safer in the environment, where other users of the machine do not see it
+    /// Agent key [default: the one of `sluice login`]; safer in the environment, where other users of the machine do not see
+    /// it
     #[arg(long, env = "SLUICE_KEY", value_name = "KEY", hide_env_values = true)]
     pub key: Option<String>,
 }
@@ -28,14 +37,61 @@ impl std::fmt::Debug for RemoteService {
     }
 }
 
+/// Place that the key of a command is from.
+#[derive(Clone, Debug)]
+pub enum KeySource {
+    /// The flag `--key`.
+    Flag,
+    /// The environment, `SLUICE_KEY`.
+    Environment,
+    /// The file of `sluice login`.
+    File(PathBuf, SavedKey),
+}
+
 impl RemoteService {
-    /// Returns a client of the service, with the key if there is one.
-    pub fn client(&self) -> Result<Client, client::Error> {
-        match &self.key {
-            Some(key) => Client::new(&self.server, key.as_str()),
-            // Reads of public projects need no key.
-            None => Client::anonymous(&self.server),
+    /// Returns a client of the service, with the key if there is one: `--key`, else `SLUICE_KEY`, else the key that `sluice
+    /// login` got from the service of this origin.
+    pub fn client(&self) -> anyhow::Result<Client> {
+        self.client_with_source().map(|(client, _)| client)
+    }
+
+    /// Returns a client of the service with its key, and the place that the key is from.
+    ///
+    /// # Errors
+    /// [`NotAllowed`] without a key.
+    pub fn client_with_key(&self) -> anyhow::Result<(Client, KeySource)> {
+        let (client, source) = self.client_with_source()?;
+        let source = source.ok_or_else(|| {
+            let origin = shown(&client.origin());
+            NotAllowed(format!(
+                "there is no key for {origin}; `sluice login` gets one, or name it with --key"
+            ))
+        })?;
+        Ok((client, source))
+    }
+
+    /// Returns a client of the service, and the place that its key is from; `None` without a key.
+    pub(crate) fn client_with_source(&self) -> anyhow::Result<(Client, Option<KeySource>)> {
+        if let Some(key) = &self.key {
+            let source = if config::is_key_of_environment(key) {
+                KeySource::Environment
+            } else {
+                KeySource::Flag
+            };
+            return Ok((Client::new(&self.server, key.as_str())?, Some(source)));
         }
+        // Reads of public projects need no key.
+        let anonymous = Client::anonymous(&self.server)?;
+        let Some(file) = CredentialsFile::of_user() else {
+            return Ok((anonymous, None));
+        };
+        Ok(match file.key_for(&anonymous.origin())? {
+            Some(saved) => {
+                let client = Client::new(&self.server, saved.key.as_str())?;
+                (client, Some(KeySource::File(file.path(), saved)))
+            }
+            None => (anonymous, None),
+        })
     }
 }
 

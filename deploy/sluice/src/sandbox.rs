@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use catalog::{HeldParts, PartCache, Snapshot};
 use tokio::time::{Instant, timeout_at};
 use types::error::with_causes;
-use types::{Classify, Clock, Contract, Kind, Proof, metric};
+use types::{Classify, Clock, Contract, DatasetId, Kind, Proof, metric};
 
 use crate::config::Config;
 
@@ -65,6 +65,13 @@ pub(crate) fn program() -> anyhow::Result<PathBuf> {
 
 #[async_trait]
 impl api::state::sandbox::QuerySandbox for ProcessSandbox {
+    fn forget(&self, dataset: DatasetId) {
+        match &self.files {
+            PartFiles::Folder(_) => {}
+            PartFiles::Fetched(cache) => cache.forget_table(dataset),
+        }
+    }
+
     async fn check(&self, sql: &str) -> Result<(), SandboxFailure> {
         sql::check(sql).await.map_err(failure)
     }

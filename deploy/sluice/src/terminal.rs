@@ -2,7 +2,8 @@
 //!
 //! Invariant: nothing else in the product writes to standard output, so a script reads results only.
 
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, BufRead as _, ErrorKind, IsTerminal, Write};
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -16,9 +17,23 @@ pub fn bytes(result: &[u8]) -> io::Result<()> {
     all(&mut io::stdout().lock(), result)
 }
 
-/// Writes a result to standard output as indented JSON.
+/// Writes a result to standard output as indented JSON, with the characters that a terminal would obey as `\uXXXX`.
 pub fn json(value: &impl Serialize) -> io::Result<()> {
-    line(&serde_json::to_string_pretty(value)?)
+    line(&escaped_json(&serde_json::to_string_pretty(value)?))
+}
+
+/// Escapes what a terminal would obey in JSON, where only strings have it; line feeds stand between its tokens.
+fn escaped_json(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for character in json.chars() {
+        if character != '\n' && is_obeyed(character) {
+            let units = character.encode_utf16(&mut [0; 2]).to_vec();
+            escaped.extend(units.into_iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            escaped.push(character);
+        }
+    }
+    escaped
 }
 
 /// Writes a line about the progress to standard error. An error is ignored, since a closed standard error does not
@@ -30,6 +45,19 @@ pub fn note(text: &str) {
 /// Returns true if standard error is a terminal.
 pub fn is_watched() -> bool {
     io::stderr().is_terminal()
+}
+
+/// Asks a question on standard error and returns the line that a person types, without blanks around it. `None` if nobody
+/// is there to answer: standard input or standard error is no terminal, or the input ended.
+pub fn ask(question: &str) -> io::Result<Option<String>> {
+    let input = io::stdin();
+    if !input.is_terminal() || !is_watched() {
+        return Ok(None);
+    }
+    all(&mut io::stderr().lock(), question.as_bytes())?;
+    let mut typed = String::new();
+    let read = input.lock().read_line(&mut typed)?;
+    Ok((read > 0).then(|| typed.trim().to_owned()))
 }
 
 /// The most characters of a text of others that are printed.
@@ -61,6 +89,19 @@ pub fn plain(line: &str) -> String {
 pub fn plain_lines<'a>(lines: impl IntoIterator<Item = &'a str>) -> String {
     let lines: Vec<String> = lines.into_iter().map(plain).collect();
     lines.join("\n")
+}
+
+/// Returns a text of others for a command to paste, in single quotes; `None` if a shell or the program could take it for
+/// something else than this text. The remedy then names the place in the file and the flag instead.
+pub fn quoted(text: &str) -> Option<String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b" ._,/-".contains(&byte);
+    let is_text = !text.is_empty() && !text.starts_with('-') && text.bytes().all(is_plain);
+    is_text.then(|| format!("'{text}'"))
+}
+
+/// Returns a path for a command to paste, as [`quoted`] does.
+pub fn quoted_path(path: &Path) -> Option<String> {
+    path.to_str().and_then(quoted)
 }
 
 /// Returns true for controls, line and paragraph separators, and format characters (Unicode general categories Cc, Zl,
@@ -104,5 +145,47 @@ mod tests {
         }
         assert_eq!(shown(&"x".repeat(81)), format!("{}…", "x".repeat(80)));
         assert_eq!(shown(&"x".repeat(80)), "x".repeat(80));
+    }
+
+    #[test]
+    fn json_of_others_says_the_same_and_commands_no_terminal() {
+        let value = serde_json::json!({"a\u{9b}": ["\u{1b}[2J\u{7f}\u{202e}\u{e0041}", "온도\n"]});
+        let text = escaped_json(&serde_json::to_string_pretty(&value).unwrap());
+        assert!(
+            !text.chars().any(|character| character != '\n' && is_obeyed(character)),
+            "{text:?}"
+        );
+        assert!(text.contains("\\u009b") && text.contains("온도"), "{text}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+    }
+
+    #[test]
+    fn a_command_to_paste_has_a_text_of_others_only_if_it_can_be_nothing_else() {
+        for text in ["Station ID", "levels", "a_1/b-2.csv", "a, b", " x"] {
+            assert_eq!(quoted(text), Some(format!("'{text}'")));
+        }
+        for text in [
+            "",
+            "-rf",
+            "--yes",
+            "$(id)",
+            "a'b",
+            "a`id`",
+            "a;b",
+            "a\nb",
+            "a\u{1b}[2J",
+            "온도",
+            "a\u{202e}",
+            "a|b",
+            "~",
+            "!1",
+            "*",
+        ] {
+            assert_eq!(quoted(text), None, "{text:?}");
+        }
+        assert_eq!(
+            quoted_path(Path::new("/home/ada/.config")),
+            Some("'/home/ada/.config'".to_owned())
+        );
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use client::Client;
 use client::model::OpenUpload;
 use indicatif::HumanBytes;
+use serde_json::json;
 use types::clock::SystemClock;
 use types::{Clock as _, Timestamp};
 
@@ -17,13 +18,17 @@ use crate::terminal::{self, shown};
 
 /// Prints the open uploads, or cancels one.
 pub async fn run(arguments: UploadsArgs) -> anyhow::Result<ExitCode> {
-    let (remote, cancel) = match arguments.command {
-        None => (arguments.remote, None),
-        Some(UploadsCommand::Cancel { id, remote }) => (remote, Some(id)),
+    let (remote, is_json, cancel) = match arguments.command {
+        None => (arguments.remote, arguments.json, None),
+        Some(UploadsCommand::Cancel { id, json, remote }) => (remote, json, Some(id)),
     };
-    let client = remote.client()?;
+    let (client, _) = remote.client_with_key()?;
     let uploads = open(&client).await?;
     let Some(id) = cancel else {
+        if is_json {
+            terminal::json(&json!({ "uploads": uploads }))?;
+            return Ok(ExitCode::SUCCESS);
+        }
         if uploads.is_empty() {
             terminal::line("No upload is open.")?;
         }
@@ -40,6 +45,10 @@ pub async fn run(arguments: UploadsArgs) -> anyhow::Result<ExitCode> {
         return Ok(exit::NOT_FOUND.into());
     };
     client.upload_cancel(&upload.project, &upload.id).await?;
+    if is_json {
+        terminal::json(&json!({ "cancelled": upload }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let (id, project) = (shown(&upload.id), shown(&upload.project));
     terminal::line(&format!("{id} to {project} is cancelled."))?;
     Ok(ExitCode::SUCCESS)

@@ -31,7 +31,7 @@ pub fn run(arguments: &VerifyArgs) -> anyhow::Result<()> {
     terminal::line(&format!(
         "{} version {}: verified\n  keys          {} trusted first, {} signed, document {}\n  parts         {}, each \
          with the signed SHA-256\n  records       {}, their content root is {}",
-        manifest.slug,
+        terminal::shown(&manifest.slug),
         manifest.version,
         verified.first_key,
         verified.manifest.key(),

@@ -256,9 +256,8 @@ fn reviews(name: &str, units: &PublishedUnits) -> Result<(), Box<dyn Error>> {
 /// Returns a text as the batch of one row that the gates judge.
 fn row(text: &UnitText) -> Result<Batch, Box<dyn Error>> {
     let field = |name: &str| Field {
-        name: name.to_owned(),
-        kind: FieldType::String,
         required: true,
+        ..Field::new(name, FieldType::String)
     };
     let fields = ["title", "body", "category", "sourceDeclaration"].map(field);
     let contract = Arc::new(Contract::new(fields.to_vec(), false)?);

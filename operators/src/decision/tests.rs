@@ -9,10 +9,7 @@ fn refused(row: u32) -> RowVerdict {
         expected: "a number".to_owned(),
         actual: "text".to_owned(),
     };
-    RowVerdict {
-        row,
-        verdict: Verdict::Refuse { reasons: vec![reason] },
-    }
+    RowVerdict::of_record(row, Verdict::Refuse { reasons: vec![reason] })
 }
 
 fn held(until: i64) -> RowVerdict {
@@ -26,7 +23,7 @@ fn held(until: i64) -> RowVerdict {
         },
         resumes_after: Some(Timestamp::from_micros(until)),
     };
-    RowVerdict { row: 0, verdict }
+    RowVerdict::of_record(0, verdict)
 }
 
 #[test]
@@ -79,6 +76,7 @@ fn tally(gate: &'static str, rows: u32, dropped: u32, refused: u32) -> Tally {
         dropped,
         refused,
         held: 0,
+        note: None,
     }
 }
 

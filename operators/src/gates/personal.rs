@@ -29,10 +29,10 @@
 //! a dump of bytes in which almost no byte has a letter; five pairs of digits from 01 to 09 on that are another list.
 
 use arrow::array::AsArray;
-use arrow::datatypes::{Float64Type, Int64Type};
+use arrow::datatypes::{Decimal128Type, Float64Type, Int64Type};
 use types::contract::EXTRA_COLUMN;
 use types::json::push_pointer;
-use types::{Batch, FieldType};
+use types::{Batch, FieldType, decimal};
 
 use self::context::ContextFlags;
 pub use self::guide::{guide, instead};
@@ -115,8 +115,25 @@ impl Gate for PersonalData {
                         }
                     }
                 }
-                // Plain counts and instants are no personal data.
-                FieldType::Integer | FieldType::Number | FieldType::Boolean | FieldType::Timestamp => {}
+                FieldType::Decimal(scale) if hints.names_a_number() => {
+                    let unit = 10_i128.pow(scale.min(decimal::MAX_SCALE).into());
+                    for (row, units) in column.as_primitive::<Decimal128Type>().iter().enumerate() {
+                        let units = units.filter(|units| units % unit == 0);
+                        if let Some(magnitude) =
+                            units.and_then(|units| u64::try_from(units.unsigned_abs() / unit.unsigned_abs()).ok())
+                        {
+                            let kinds = scan_integer(&mut self.scanner, magnitude, hints);
+                            found.add_all(row, kinds, &path);
+                        }
+                    }
+                }
+                // Plain counts, days and instants are no personal data.
+                FieldType::Integer
+                | FieldType::Number
+                | FieldType::Decimal(_)
+                | FieldType::Boolean
+                | FieldType::Date
+                | FieldType::Timestamp => {}
             }
         }
         if let Some(extras) = columns.column_by_name(EXTRA_COLUMN) {

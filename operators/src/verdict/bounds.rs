@@ -225,10 +225,7 @@ mod tests {
             reasons: vec![reason(path); reasons],
         };
         let verdicts = Verdicts::from_exceptions(rows, (0..rows).map(|row| (row, verdict())));
-        let row = |(row, verdict)| RowVerdict {
-            row: u32::try_from(row).unwrap(),
-            verdict,
-        };
+        let row = |(row, verdict)| RowVerdict::of_record(u32::try_from(row).unwrap(), verdict);
         verdicts.into_exceptions().into_iter().map(row).collect()
     }
 
@@ -297,10 +294,7 @@ mod tests {
     #[test]
     fn duplicates_lose_their_words_before_what_is_refused() {
         let mut verdicts: Vec<_> = (0..400)
-            .map(|row| RowVerdict {
-                row,
-                verdict: Verdict::Drop { reason: reason("") },
-            })
+            .map(|row| RowVerdict::of_record(row, Verdict::Drop { reason: reason("") }))
             .collect();
         verdicts.extend(refused(100, 1, "/a").into_iter().map(|said| RowVerdict {
             row: said.row + 400,

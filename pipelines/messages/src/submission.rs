@@ -10,6 +10,7 @@ use eventlog::Record;
 use proof::KnownHead;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use tabular::reading::Reading;
 use types::trace::Origin;
 use types::vocabulary::OnRefused;
 use types::{AgentId, Contract, ContributionId, DatasetId, Timestamp, UploadLayout};
@@ -34,7 +35,7 @@ pub struct Submission {
     pub agent: AgentId,
     /// True if the dataset is private: the model screen is skipped.
     pub private: bool,
-    /// The dataset's contract, so that a worker needs nothing else to create the table.
+    /// The rules of the dataset's contract, so that a worker needs nothing else to create the table.
     pub contract: Contract,
     /// Time of the acknowledgement.
     pub submitted_at: Timestamp,
@@ -48,6 +49,8 @@ pub struct Submission {
     pub head: Option<KnownHead>,
     /// Policy for refused records. Format 1 has no member for it and always means [`OnRefused::Reject`].
     pub on_refused: OnRefused,
+    /// How the bytes of an upload become records; none if each line is one. Format 1 has no member for it.
+    pub reading: Option<Reading>,
 }
 
 /// The place of a submission's records.
@@ -62,7 +65,7 @@ pub enum Source {
 /// The line of a [`Submission`].
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct SubmissionHead<C, U> {
+struct SubmissionHead<C, U, R> {
     format: u32,
     contribution: ContributionId,
     generation: u32,
@@ -84,10 +87,13 @@ struct SubmissionHead<C, U> {
     /// Present in format 2 only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     on_refused: Option<OnRefused>,
+    /// Present in format 2 only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reading: Option<R>,
 }
 
 /// The members of [`SubmissionHead`].
-const SUBMISSION_MEMBERS: [&str; 13] = [
+const SUBMISSION_MEMBERS: [&str; 14] = [
     "format",
     "contribution",
     "generation",
@@ -101,14 +107,16 @@ const SUBMISSION_MEMBERS: [&str; 13] = [
     "origin",
     "head",
     "onRefused",
+    "reading",
 ];
 
 impl Submission {
-    /// Returns the lowest format of a submission with this policy.
-    pub const fn format_for(on_refused: OnRefused) -> u32 {
+    /// Returns the lowest format of a submission with this policy and contract.
+    pub fn format_for(on_refused: OnRefused, contract: &Contract) -> u32 {
         match on_refused {
-            OnRefused::Reject => BASE_FORMAT,
-            OnRefused::Drop => SUBMISSION_FORMAT,
+            // A worker that knows format 1 only would take a type that it does not know for a damaged message.
+            OnRefused::Reject if !contract.has_new_types() => BASE_FORMAT,
+            OnRefused::Reject | OnRefused::Drop => SUBMISSION_FORMAT,
         }
     }
 
@@ -132,6 +140,7 @@ impl Submission {
             origin: self.origin.clone(),
             known: self.head,
             on_refused: (self.format > BASE_FORMAT).then_some(self.on_refused),
+            reading: self.reading.as_ref().filter(|_| self.format > BASE_FORMAT),
         };
         // JSON has no line end outside of strings, and escapes it within them, so the first line end is
         // the one that ends the head.
@@ -147,14 +156,14 @@ impl Submission {
     /// Reads a message that [`Self::record`] wrote.
     pub fn decode(value: &[u8]) -> Result<Self, DecodeError> {
         let (line, block) = split(value);
-        let head: SubmissionHead<Contract, UploadLayout> =
-            read(line, SUBMISSION_FORMAT, |head: &SubmissionHead<_, _>| head.format)?;
-        let on_refused = if head.format == BASE_FORMAT {
-            // Format 1 is older than the policy, so its writers expect a rejection.
-            OnRefused::Reject
+        let head: SubmissionHead<Contract, UploadLayout, Reading> =
+            read(line, SUBMISSION_FORMAT, |head: &SubmissionHead<_, _, _>| head.format)?;
+        let (on_refused, reading) = if head.format == BASE_FORMAT {
+            // Format 1 is older than both, so its writers expect a rejection, and lines of the contract.
+            (OnRefused::Reject, None)
         } else {
             check_members(line)?;
-            head.on_refused.unwrap_or_default()
+            (head.on_refused.unwrap_or_default(), head.reading)
         };
         // An upload has a block too, that of no records, so one path reads both kinds.
         let records = Records::decompressed(block, head.bytes)?;
@@ -171,6 +180,7 @@ impl Submission {
             origin: head.origin,
             head: head.known,
             on_refused,
+            reading,
         })
     }
 

@@ -1,17 +1,21 @@
-//! Splitting the bytes of an upload into chunks of whole lines.
+//! Splitting the bytes of an upload into chunks of whole lines, or of the records that its reading says.
 //!
-//! Invariant: every line is in one chunk, in order, with its number; no more is held than a chunk and a line, and a line
-//! that is too long is passed over without being held.
+//! Invariant: every line, or record, is in one chunk, in order, with its number; no more is held than a chunk and a record,
+//! and one that is too long is passed over without being held.
 
-use std::io::{self, ErrorKind, Read};
+use std::borrow::Cow;
+use std::io::{self, Cursor, ErrorKind, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use flate2::read::MultiGzDecoder;
+use tabular::decode::{MalformedText, Utf8Reader, decompress};
+use tabular::detect::FileCompression;
+use tabular::frame::{FrameError, RecordReader};
+use tabular::reading::{Reading, TextCompression};
 
 use uploads::Compression;
 
-/// Bytes of lines of a chunk, roughly.
+/// Bytes of lines of a chunk, roughly; and of the names that its records get.
 const CHUNK: usize = 1 << 20;
 /// Maximum number of values in a chunk, counted with all fields of the contract: a short line may become a record of a
 /// thousand times its size.
@@ -19,30 +23,62 @@ const CHUNK_VALUES: usize = 1 << 16;
 /// The longest line: what a whole batch of records may have.
 pub(crate) const MAX_LINE_BYTES: usize = 4 << 20;
 /// Maximum number of bytes of a compressed upload, decompressed.
-const MOST_TEXT: u64 = 20 << 30;
+pub(crate) const MOST_TEXT: u64 = 20 << 30;
 /// Maximum number of bytes for each compressed byte, once more than [`UNSUSPECTED`] have come.
-const MOST_RATIO: u64 = 100;
-const UNSUSPECTED: u64 = 64 << 20;
+pub(crate) const MOST_RATIO: u64 = 100;
+pub(crate) const UNSUSPECTED: u64 = 64 << 20;
 /// Maximum number of lines: each has a number, in verdicts too.
 const MOST_LINES: u64 = u32::MAX as u64;
+/// Maximum number of bytes of a message about a file. A reading may have long names.
+const MOST_WORDS: usize = 500;
 /// First bytes of a gzip stream (RFC 1952 section 2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// U+FEFF as UTF-8.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Lines that follow each other.
+/// Lines, or records, that follow each other.
 #[derive(Debug)]
 pub(crate) struct LineChunk {
     /// Its place among the chunks, from 0.
     pub(crate) number: u64,
-    /// Index of the first line in the file, from 0.
+    /// Index of the first line in the file, or of the first record, from 0.
     pub(crate) first: u64,
-    /// Number of its lines.
+    /// Number of its lines, or records.
     pub(crate) lines: usize,
-    /// The lines with their ends.
+    /// The lines with their ends, or the records one after the other.
     pub(crate) text: Vec<u8>,
     /// True if it has no lines and stands for one line that is too long.
     pub(crate) too_long: bool,
+    /// The records, unless each line is one.
+    pub(crate) records: Option<Vec<ChunkRecord>>,
+    /// Bytes that were read of a compressed upload by now. It is said here, because every try must decide alike.
+    pub(crate) read: Option<u64>,
+}
+
+/// One record of a chunk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChunkRecord {
+    /// Its end in the text of the chunk. It begins where the one before it ends.
+    pub(crate) end: usize,
+    /// Line on which it begins, from 1.
+    pub(crate) line: u64,
+    /// True if it is too long, and only its begin is there.
+    pub(crate) is_too_long: bool,
+}
+
+/// Properties of an upload that say how it is split.
+#[derive(Clone, Debug)]
+pub(crate) struct SplitPlan {
+    /// Compression of the upload.
+    pub(crate) compression: Compression,
+    /// The reading; `None` if every line is a record of the contract.
+    pub(crate) reading: Option<Arc<Reading>>,
+    /// True if chunks have records also where each line is one.
+    pub(crate) is_by_record: bool,
+    /// Number of fields of a record.
+    pub(crate) fields: usize,
+    /// Bytes of the names that every record gets.
+    pub(crate) name_bytes: usize,
 }
 
 /// Reason for which an upload cannot be cut to its end.
@@ -50,7 +86,10 @@ pub(crate) struct LineChunk {
 pub(crate) enum SplitError {
     /// Its bytes cannot be read as lines; for the contributor.
     #[error("{message}")]
-    Unreadable { code: &'static str, message: &'static str },
+    Unreadable {
+        code: &'static str,
+        message: Cow<'static, str>,
+    },
     /// Its bytes could not be read; the reason is known elsewhere.
     #[error("the bytes of an upload could not be read")]
     Source,
@@ -60,7 +99,19 @@ pub(crate) enum SplitError {
 }
 
 const fn unreadable(code: &'static str, message: &'static str) -> SplitError {
-    SplitError::Unreadable { code, message }
+    SplitError::Unreadable {
+        code,
+        message: Cow::Borrowed(message),
+    }
+}
+
+/// Returns the error of a file that ends here, by words that name its line.
+fn broken(code: &'static str, mut message: String) -> SplitError {
+    message.truncate(message.floor_char_boundary(MOST_WORDS));
+    SplitError::Unreadable {
+        code,
+        message: Cow::Owned(message),
+    }
 }
 
 /// An error of the source, as [`Read`] tells it.
@@ -72,43 +123,145 @@ pub(crate) struct SourceFailed;
 #[error("it comes to more bytes than it may")]
 struct DecompressionBomb;
 
-/// Decompresses `input` and splits it into chunks of records with a given number of fields. Calls `emit` with each chunk
-/// until it returns that it wants no more.
-pub(crate) fn split(
-    input: impl Read,
-    compression: Compression,
-    fields: usize,
-    emit: impl FnMut(LineChunk) -> bool,
-) -> Result<(), SplitError> {
-    let most = (CHUNK_VALUES / fields.max(1)).max(1);
-    match compression {
-        Compression::None => LineSplitter::default().run(input, most, emit),
-        Compression::Gzip => {
-            let read = Arc::new(AtomicU64::new(0));
-            let counted = CountedReader {
-                input,
-                read: Arc::clone(&read),
-            };
-            let bounded = BoundedReader {
-                // A gzip file may have several members (RFC 1952 section 2.2), which a plain decoder
-                // would take for one file and leave out all but the first.
-                decoder: MultiGzDecoder::new(counted),
-                read,
-                written: 0,
-            };
-            LineSplitter::default().run(bounded, most, emit)
-        }
-    }
-    .map_err(|error| match error {
+/// Decompresses `input` and splits it into chunks. Calls `emit` with each chunk until it returns that it wants no more.
+pub(crate) fn split(input: impl Read, plan: &SplitPlan, emit: impl FnMut(LineChunk) -> bool) -> Result<(), SplitError> {
+    let zstd = plan.reading.as_ref().and_then(|reading| reading.compression);
+    let (name, compression) = match (plan.compression, zstd) {
+        (Compression::Gzip, _) => ("gzip", FileCompression::Gzip),
+        (Compression::None, Some(TextCompression::Zstd)) => ("zstd", FileCompression::Zstd),
+        (Compression::None, None) => ("", FileCompression::None),
+    };
+    let ended = if compression == FileCompression::None {
+        split_text(input, plan, None, emit)
+    } else {
+        let read = Arc::new(AtomicU64::new(0));
+        let counted = CountedReader {
+            input,
+            read: Arc::clone(&read),
+        };
+        decompress(counted, compression)
+            .map_err(BrokenSource::Io)
+            .and_then(|decoder| {
+                let bounded = BoundedReader {
+                    decoder,
+                    read: Arc::clone(&read),
+                    written: 0,
+                };
+                split_text(bounded, plan, Some(&read), emit)
+            })
+    };
+    ended.map_err(|error| match error {
         BrokenSource::Unwanted => SplitError::Unwanted,
         BrokenSource::Content(error) => error,
         BrokenSource::Io(error) if is::<SourceFailed>(&error) => SplitError::Source,
-        BrokenSource::Io(error) if is::<DecompressionBomb>(&error) => unreadable(
-            "gzip_bomb",
-            "the gzip stream comes to more than 20 GiB, or to more than 100 times its size",
-        ),
-        BrokenSource::Io(_) => unreadable("gzip_damaged", "the gzip stream is cut off or damaged"),
+        BrokenSource::Io(error) if is::<DecompressionBomb>(&error) => SplitError::Unreadable {
+            code: if name == "zstd" { "zstd_bomb" } else { "gzip_bomb" },
+            message: format!("the {name} stream comes to more than 20 GiB, or to more than 100 times its size").into(),
+        },
+        BrokenSource::Io(_) => SplitError::Unreadable {
+            code: if name == "zstd" { "zstd_damaged" } else { "gzip_damaged" },
+            message: format!("the {name} stream is cut off or damaged").into(),
+        },
     })
+}
+
+/// Splits a text that is not compressed. `read` counts the bytes of its source, if that is compressed.
+fn split_text(
+    input: impl Read,
+    plan: &SplitPlan,
+    read: Option<&AtomicU64>,
+    emit: impl FnMut(LineChunk) -> bool,
+) -> Result<(), BrokenSource> {
+    let most = (CHUNK_VALUES / plan.fields.max(1)).max(1);
+    let Some(reading) = &plan.reading else {
+        return LineSplitter::default().run(input, most, emit);
+    };
+    let mut input = input;
+    let mut begin = Vec::new();
+    input.by_ref().take(GZIP.len() as u64).read_to_end(&mut begin)?;
+    if begin == GZIP {
+        return Err(BrokenSource::Content(GZIP_UNEXPECTED));
+    }
+    let input = Cursor::new(begin).chain(input);
+    let text = Utf8Reader::new(input, &reading.encoding)
+        .map_err(|error| BrokenSource::Content(broken("unknown_encoding", error.to_string())))?;
+    if reading.is_plain_lines() && !plan.is_by_record {
+        return LineSplitter::default().run(text, most, emit);
+    }
+    let records = RecordReader::new(text, reading)
+        .map_err(|error| BrokenSource::Content(broken("reading_unfit", error.to_string())))?;
+    let most = most.min((CHUNK / plan.name_bytes.max(1)).max(1));
+    split_records(records, most, read, emit)
+}
+
+/// Cuts records into chunks of at most `most`.
+fn split_records(
+    mut reader: RecordReader<impl Read>,
+    most: usize,
+    read: Option<&AtomicU64>,
+    mut emit: impl FnMut(LineChunk) -> bool,
+) -> Result<(), BrokenSource> {
+    let (mut number, mut first) = (0, 0);
+    loop {
+        let mut text = Vec::with_capacity(CHUNK + CHUNK / 4);
+        let mut records = Vec::new();
+        let mut is_end = false;
+        while text.len() < CHUNK && records.len() < most {
+            let before = text.len();
+            let Some(record) = reader.read(&mut text)? else {
+                is_end = true;
+                break;
+            };
+            // Its begin says nothing that is needed.
+            if record.is_too_long {
+                text.truncate(before);
+            }
+            records.push(ChunkRecord {
+                end: text.len(),
+                line: record.line,
+                is_too_long: record.is_too_long,
+            });
+        }
+        let lines = records.len();
+        let chunk = LineChunk {
+            number,
+            first,
+            lines,
+            text,
+            too_long: false,
+            records: Some(records),
+            read: read.map(|read| read.load(Ordering::Relaxed)),
+        };
+        if lines > 0 && !emit(chunk) {
+            return Err(BrokenSource::Unwanted);
+        }
+        number += 1;
+        first += lines as u64;
+        if first > MOST_LINES {
+            return Err(BrokenSource::Content(unreadable(
+                "too_many_lines",
+                "it has more than 4,294,967,295 records",
+            )));
+        }
+        if is_end {
+            return Ok(());
+        }
+    }
+}
+
+/// A file that is compressed, though nobody said so.
+const GZIP_UNEXPECTED: SplitError = unreadable(
+    "gzip_unexpected",
+    "the lines begin like gzip: it is compressed twice, or its compression was not declared",
+);
+
+impl From<FrameError> for BrokenSource {
+    fn from(error: FrameError) -> Self {
+        match error {
+            FrameError::Io(error) => Self::from(error),
+            error => Self::Content(broken(error.code(), error.to_string())),
+        }
+    }
 }
 
 fn is<E: std::error::Error + 'static>(error: &io::Error) -> bool {
@@ -125,7 +278,13 @@ enum BrokenSource {
 
 impl From<io::Error> for BrokenSource {
     fn from(error: io::Error) -> Self {
-        Self::Io(error)
+        match MalformedText::of(&error) {
+            Some(malformed) => Self::Content(broken(
+                "malformed_text",
+                format!("{malformed}: name its encoding in the reading"),
+            )),
+            None => Self::Io(error),
+        }
     }
 }
 
@@ -165,10 +324,7 @@ impl LineSplitter {
             if !self.begun {
                 self.begun = true;
                 if held.starts_with(&GZIP) {
-                    return Err(BrokenSource::Content(unreadable(
-                        "gzip_unexpected",
-                        "the lines begin like gzip: it is compressed twice, or its compression was not declared",
-                    )));
+                    return Err(BrokenSource::Content(GZIP_UNEXPECTED));
                 }
                 // A JSON text must not begin with the mark (RFC 8259 section 8.1), and a reader may
                 // ignore it there.
@@ -250,6 +406,8 @@ impl LineSplitter {
             lines,
             text,
             too_long,
+            records: None,
+            read: None,
         };
         self.chunks += 1;
         self.lines += lines as u64;
@@ -273,7 +431,7 @@ impl<R: Read> Read for CountedReader<R> {
 
 /// Decompresses as far as is decent.
 struct BoundedReader<R> {
-    decoder: MultiGzDecoder<CountedReader<R>>,
+    decoder: R,
     read: Arc<AtomicU64>,
     written: u64,
 }

@@ -2,8 +2,9 @@
 //! a version.
 //!
 //! ```text
-//!  parts ──► split at line ends ──► judged in parallel ──► in order again: duplicates out ──► Parquet ──► Prepared
-//!  (async)   (gzip undone)           (a batch's chain)      (one thread)                       (another)     │
+//!  parts ──► cut into records ──► judged in parallel ────► in order again: duplicates out ──► Parquet ──► Prepared
+//!  (async)   (decompressed,        (translated by the       (one thread)                       (another)     │
+//!             decoded)              reading; a batch's chain)                                                 │
 //!                                                                                                           ▼ the writer
 //! ```
 //!
@@ -15,20 +16,16 @@
 //! - Nothing of an upload is in its table before the one commit, and nothing is left of one that is not merged.
 //! - One upload is judged at a time; the others wait, and so does no writer.
 
-use std::collections::BTreeMap;
 use std::io::{self, Read};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{self, available_parallelism};
 
 use bytes::Bytes;
 use catalog::Stager;
 use futures_util::stream::TryStreamExt as _;
 use operators::Decision;
 use operators::screen::{Screener, for_contribution};
-use parking_lot::Mutex;
+use tabular::reading::Reading;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
@@ -38,14 +35,12 @@ use types::{Classify, Kind, Retry, fault};
 use uploads::{ProgressCounters, UploadLayout, UploadStore};
 
 use super::Judged;
-use super::chunk::{JudgedLines, LineContext, judge_lines};
+use super::chunk::{LineContext, Translation};
+use super::in_order::{InOrderError, LineJudges};
 use super::merger::Merger;
-use super::split::{LineChunk, SourceFailed, SplitError, split};
+use super::split::{SourceFailed, SplitError, split};
 use crate::context::{Uploads, is_transient};
 use crate::pieces::{AT_ONCE, pieces};
-
-/// The most threads that judge.
-const JUDGES: usize = 8;
 
 /// Reason for which an upload could not be staged.
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +57,16 @@ pub(crate) enum Error {
     /// A gate, or the staging itself, panicked.
     #[error("staging it panicked")]
     Panicked,
+}
+
+impl From<InOrderError> for Error {
+    fn from(error: InOrderError) -> Self {
+        match error {
+            InOrderError::Catalog(error) => Self::Catalog(error),
+            InOrderError::Thread(error) => Self::Thread(error),
+            InOrderError::Panicked => Self::Panicked,
+        }
+    }
 }
 
 impl Classify for Error {
@@ -89,6 +94,7 @@ impl Classify for Error {
 pub(crate) async fn judge_upload(
     uploads: &Uploads,
     layout: UploadLayout,
+    reading: Option<Reading>,
     screener: Option<Arc<dyn Screener>>,
     on_refused: OnRefused,
     stager: Stager,
@@ -96,12 +102,24 @@ pub(crate) async fn judge_upload(
     // The result is not looked at: a semaphore that is never closed always gives its turn.
     let _turn = uploads.turn.acquire().await;
     fault::point("stage.begin");
+    let contract = Arc::clone(stager.contract());
+    let translation = match reading.map(|reading| Translation::new(reading, &contract)).transpose() {
+        Ok(translation) => translation,
+        // It did when the upload was completed, perhaps with another build.
+        Err(error) => {
+            return Ok(unreadable(
+                "reading_unfit",
+                format!("the reading does not fit: {error}"),
+            ));
+        }
+    };
     let context = LineContext {
-        contract: Arc::clone(stager.contract()),
+        contract,
         known: stager.known(),
         // All parts of an upload share one bound.
         screener: screener.as_ref().map(for_contribution),
         most_rows: uploads.most_rows,
+        translation,
     };
     let merger = Merger::new(stager, on_refused);
     let listed = uploads.stagings.list(layout.upload);
@@ -113,7 +131,8 @@ pub(crate) async fn judge_upload(
     let _stops = stop.clone().drop_guard();
     let work = spawn_blocking(move || {
         let pieces = UploadPieces::new(receiver, &counters);
-        run(&handle, &stop, &context, merger, &layout, pieces, &counters)
+        let judges = LineJudges::new(&handle, &stop, &context);
+        run(&judges, merger, &layout, pieces, &counters)
     });
     let (read, judged) = tokio::join!(reading, work);
     match (read, judged) {
@@ -176,124 +195,48 @@ impl Read for UploadPieces<'_> {
     }
 }
 
-/// Splits, judges and merges, each on threads of its own.
+/// Splits, judges and merges the pieces.
 fn run(
-    handle: &Handle,
-    stop: &CancellationToken,
-    context: &LineContext,
+    judges: &LineJudges<'_>,
     merger: Merger,
     layout: &UploadLayout,
     pieces: UploadPieces<'_>,
     counters: &ProgressCounters,
 ) -> Result<Judged, Error> {
-    let judges = available_parallelism().map_or(1, usize::from).clamp(1, JUDGES);
-    let in_flight = 2 * judges + 2;
-    // Each chunk holds a permit until it is merged, so that no judge runs far ahead of another.
-    let (permits, released) = sync_channel::<()>(in_flight);
-    // As many as there are permits: then only the permits make anybody wait, and nobody waits for a
-    // thread that is gone.
-    let (chunks, to_judge) = sync_channel::<LineChunk>(in_flight);
-    let (judged, to_merge) = sync_channel::<Option<JudgedLines>>(in_flight);
-    let to_judge = Mutex::new(to_judge);
-    thread::scope(|scope| {
-        let fields = context.contract.fields().len();
-        let splitter = thread::Builder::new()
-            .spawn_scoped(scope, move || split_into(pieces, layout, fields, &permits, &chunks))
-            .map_err(Error::Thread)?;
-        let to_judge = &to_judge;
-        for _ in 0..judges {
-            let judged = judged.clone();
-            let work = move || {
-                while let Some(chunk) = next(to_judge) {
-                    let judging = async { stop.run_until_cancelled(judge_lines(context, chunk)).await };
-                    let judging = AssertUnwindSafe(|| handle.block_on(judging));
-                    let found = catch_unwind(judging).ok().flatten();
-                    if judged.send(found).is_err() {
-                        return;
-                    }
-                }
-            };
-            thread::Builder::new()
-                .spawn_scoped(scope, work)
-                .map_err(Error::Thread)?;
-        }
-        drop(judged);
-        let merged = merge(merger, context.most_rows, &to_merge, &released, counters);
-        // Closing both ends the threads that still send: their next send fails.
-        drop((to_merge, released));
-        let ended = splitter.join().map_err(|_panic| Error::Panicked)?;
-        let merger = merged?;
-        match ended {
-            Err(SplitError::Unreadable { code, message }) => Ok(unreadable(code, message.to_owned())),
-            // Also when all is split: the merger took no more, and what was split by then is not among
-            // its rows.
-            Ok(()) | Err(SplitError::Unwanted) if merger.rows() > context.most_rows => {
-                let message = format!(
-                    "the upload has more than {} records, the most of one: send them in several uploads",
-                    context.most_rows
-                );
-                Ok(unreadable("too_many_records", message))
-            }
-            Ok(()) => Ok(merger.end()?),
-            // The merger takes every chunk unless it failed, so a judge must have died.
-            Err(SplitError::Unwanted) => Err(Error::Panicked),
-            Err(SplitError::Source) => Err(Error::Objects(uploads::Error::Io(io::Error::other(SourceFailed)))),
-        }
-    })
-}
-
-fn split_into(
-    pieces: UploadPieces<'_>,
-    whole: &UploadLayout,
-    fields: usize,
-    permits: &SyncSender<()>,
-    chunks: &SyncSender<LineChunk>,
-) -> Result<(), SplitError> {
-    split(pieces, whole.compression, fields, |chunk| {
-        permits.send(()).is_ok() && chunks.send(chunk).is_ok()
-    })
-}
-
-fn next(chunks: &Mutex<Receiver<LineChunk>>) -> Option<LineChunk> {
-    chunks.lock().recv().ok()
-}
-
-/// Takes the judged chunks in order.
-fn merge(
-    mut merger: Merger,
-    most_rows: u64,
-    judged: &Receiver<Option<JudgedLines>>,
-    released: &Receiver<()>,
-    counters: &ProgressCounters,
-) -> Result<Merger, Error> {
-    let mut early = BTreeMap::new();
-    let mut expected = 0;
-    while let Ok(chunk) = judged.recv() {
-        // A missing chunk is a panic: a judge that was only stopped has nobody to send to.
-        let chunk = chunk.ok_or(Error::Panicked)?;
-        early.insert(chunk.number, chunk);
-        while let Some(chunk) = early.remove(&expected) {
-            merger.push(chunk)?;
+    let context = judges.context;
+    let plan = context.plan(layout.compression);
+    let (merger, ended) = judges.run(
+        merger,
+        |emit| split(pieces, &plan, emit),
+        |_| (),
+        |merger, lines, ()| {
+            merger.push(lines, |_| {})?;
             counters.set_rows(merger.rows());
-            expected += 1;
-            if released.recv().is_err() || merger.rows() > most_rows {
-                return Ok(merger);
-            }
-        }
-    }
-    if early.is_empty() {
-        Ok(merger)
-    } else {
-        Err(Error::Panicked)
+            Ok(())
+        },
+    )?;
+    match ended {
+        Err(SplitError::Unreadable { code, message }) => Ok(unreadable(code, message.into_owned())),
+        // Also when all is split: the merger took no more, and what was split by then is not among its rows.
+        Ok(()) | Err(SplitError::Unwanted) => match (merger.excess(context.most_rows), ended) {
+            (Some(excess), _) => Ok(rejected(excess.decision())),
+            (None, Ok(())) => Ok(merger.end()?),
+            (None, Err(_)) => Err(Error::Panicked),
+        },
+        Err(SplitError::Source) => Err(Error::Objects(uploads::Error::Io(io::Error::other(SourceFailed)))),
     }
 }
 
 fn unreadable(code: &str, message: String) -> Judged {
+    rejected(Decision::Reject {
+        code: code.to_owned(),
+        message,
+    })
+}
+
+fn rejected(decision: Decision) -> Judged {
     Judged {
-        decision: Decision::Reject {
-            code: code.to_owned(),
-            message,
-        },
+        decision,
         prepared: None,
         report: Arc::default(),
     }

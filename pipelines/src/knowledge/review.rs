@@ -508,9 +508,8 @@ fn reason_text(step: ReviewStep, reason: &Reason) -> (String, String) {
 /// Returns a version as a batch of one row.
 fn batch(text: &UnitText) -> Result<Batch, ContractError> {
     let field = |name: &str| Field {
-        name: name.to_owned(),
-        kind: FieldType::String,
         required: true,
+        ..Field::new(name, FieldType::String)
     };
     let fields = ["title", "body", "category", "sourceDeclaration"].map(field);
     let contract = Arc::new(Contract::new(fields.to_vec(), false)?);

@@ -56,7 +56,7 @@ pub(crate) async fn commit(context: &Context, table: &mut Table, mut submission:
                     error = with_causes(&error), "an upload could not be merged, and is staged again later");
                 return Ok(());
             }
-            Err(error) if !is_transient(&error) => return Err(Unfinished::poison(with_causes(&error))),
+            Err(error) if !is_transient(&error) => return Err(Unfinished::refused_by_table(&error)),
             Err(error) => {
                 tracing::error!(dataset = %address.dataset, contribution = %address.contribution,
                     error = with_causes(&error), "the merge failed, trying again");

@@ -12,6 +12,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use operators::screen::Screener;
+use tabular::reading::Reading;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
 use types::error::with_causes;
@@ -67,13 +68,16 @@ impl Running {
             let poison = Unfinished::poison("this worker has no place of uploads");
             return Ok(Some((delivery, Err(poison))));
         };
-        if let Err(error @ catalog::Error::HistoryLost { .. }) =
-            history::check(context, table, address, submission.head).await
-        {
-            history::put_off(context, address, &error).await?;
-            return Ok(Some((delivery, Ok(()))));
+        match history::check(context, table, address, submission.head).await {
+            Err(error @ catalog::Error::HistoryLost { .. }) => {
+                history::put_off(context, address, &error).await?;
+                return Ok(Some((delivery, Ok(()))));
+            }
+            Err(catalog::Error::Deleted { .. }) => return Ok(Some((delivery, Err(Unfinished::Deleted)))),
+            Ok(()) | Err(_) => {}
         }
         match table.find(address.contribution).await {
+            Err(catalog::Error::Deleted { .. }) => return Ok(Some((delivery, Err(Unfinished::Deleted)))),
             Ok(None) => {}
             Ok(Some(merge)) => {
                 publish(context, table, adopted(address, merge)).await?;
@@ -96,6 +100,7 @@ impl Running {
             address,
             agent: submission.agent,
             on_refused: submission.on_refused,
+            reading: submission.reading,
         };
         let judging = async move {
             if let Some(record) = suspect {
@@ -139,11 +144,12 @@ async fn probe_first(context: &Context, uploads: &Uploads, record: &Record, layo
 }
 
 /// Members of an upload's submission that the judge reads.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct UploadSubject {
     address: Address,
     agent: AgentId,
     on_refused: OnRefused,
+    reading: Option<Reading>,
 }
 
 /// Judges an upload, again for as long as that can help.
@@ -159,16 +165,19 @@ async fn attempts(
         address,
         agent,
         on_refused,
+        reading,
     } = subject;
     let (mut failures, mut least) = (0, 0);
     loop {
         let judging = async {
             let stager = stagers.stage(address.contribution, agent, least).await?;
-            judge_upload(&uploads, layout, screener.clone(), on_refused, stager).await
+            judge_upload(&uploads, layout, reading.clone(), screener.clone(), on_refused, stager).await
         };
         // Boxed, because the future is large.
         match context.stop.run_until_cancelled(judging.boxed()).await.ok_or(Stopped)? {
             Ok(judged) => return Ok(judged),
+            // Its bytes may be gone with the dataset, so it would be tried in vain.
+            Err(_) if matches!(stagers.was_deleted().await, Ok(true)) => return Err(Unfinished::Deleted),
             Err(error) if error.retry() == Retry::Backoff => {
                 tracing::error!(contribution = %address.contribution, error = with_causes(&error),
                     "an upload could not be staged, trying again");
@@ -178,6 +187,7 @@ async fn attempts(
                 }
                 context.wait(&mut failures, &error).await?;
             }
+            Err(Error::Catalog(error)) => return Err(Unfinished::refused_by_table(&error)),
             Err(error) => return Err(Unfinished::poison(with_causes(&error))),
         }
     }

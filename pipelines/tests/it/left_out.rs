@@ -1,6 +1,7 @@
 //! Refused records: left out where the contributor wants that, and named with their words.
 
 use eventlog::Record;
+use messages::SUBMISSION_FORMAT;
 use operators::{Reason, Verdict};
 use pipelines::message::{Outcome, Resolution, Submission};
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use crate::world::{World, texts};
 /// A submission that leaves refused records out.
 fn dropping(submission: Submission) -> Submission {
     Submission {
-        format: Submission::format_for(OnRefused::Drop),
+        format: SUBMISSION_FORMAT,
         on_refused: OnRefused::Drop,
         ..submission
     }
@@ -164,7 +165,7 @@ async fn a_submission_of_a_later_build_is_a_dead_letter_and_its_replay_merges_on
     let Record { key, value } = submission.record().unwrap();
     let end = value.iter().position(|byte| *byte == b'\n').unwrap();
     let line = str::from_utf8(&value[..end]).unwrap();
-    let later = line.replacen("\"onRefused\"", "\"reading\":{},\"onRefused\"", 1);
+    let later = line.replacen("\"onRefused\"", "\"later\":{},\"onRefused\"", 1);
     let later = Record {
         key,
         value: [later.as_bytes(), &value[end..]].concat().into(),
@@ -173,7 +174,7 @@ async fn a_submission_of_a_later_build_is_a_dead_letter_and_its_replay_merges_on
     assert_eq!(world.rejected(submission.contribution).await, "unprocessable");
     let letters = world.letters(1).await;
     assert_eq!(letters[0].contribution, Some(submission.contribution));
-    assert!(letters[0].reason.contains("`reading`"), "{}", letters[0].reason);
+    assert!(letters[0].reason.contains("`later`"), "{}", letters[0].reason);
     // As a build replays it that knows all of it.
     let replay = Submission {
         generation: 1,
@@ -267,7 +268,7 @@ async fn a_line_with_a_number_that_would_be_rounded_is_refused_with_the_number()
     let outcome = outcome_of(&mut world, &rejected).await;
     let (code, message) = rejection(&outcome);
     let expected = "3 of 5 records are refused; the first is on line 1 at `/wei`: expected a number that a double keeps, \
-                    found 1000000000000000000007; send it as text to a `string` field (decode: digits)";
+                    found 1000000000000000000007; send it as text to a `decimal` or `string` field (decode: digits)";
     assert_eq!((code, message), ("refused", expected));
     let of_line: Vec<_> = outcome
         .verdicts

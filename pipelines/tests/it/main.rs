@@ -10,6 +10,7 @@
 )]
 
 mod children;
+mod deleted;
 mod faulty;
 mod history;
 mod isolation;
@@ -17,6 +18,7 @@ mod knowledge;
 mod left_out;
 mod lines;
 mod poison;
+mod readings;
 mod slow_units;
 mod trials;
 mod trouble;

@@ -332,6 +332,7 @@ impl World {
             origin: None,
             head: None,
             on_refused: OnRefused::Reject,
+            reading: None,
         }
     }
 

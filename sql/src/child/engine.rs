@@ -27,6 +27,7 @@ use datafusion::parquet::errors::ParquetError;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::parser::Statement;
+use fenced::ChildSetup;
 use futures_util::StreamExt as _;
 use tokio::runtime::Runtime;
 use types::{Contract, Timestamp};
@@ -50,7 +51,7 @@ use crate::QueryAnswer;
 use crate::check::alike;
 use crate::check::functions::ALLOWED_FUNCTIONS;
 use crate::check::{RECORDS_TABLE, STACK_BYTES, parse};
-use crate::wire::{ChildQuery, ChildReply, Setup};
+use crate::wire::{ChildQuery, ChildReply};
 
 /// Share of the address space for operators that keep rows. The rest is for code, stacks and other allocations.
 const OPERATOR_MEMORY_SHARE: f64 = 0.6;
@@ -73,7 +74,7 @@ pub(super) struct QueryEngine {
 
 impl QueryEngine {
     /// Starts the threads and warms the engine. The error describes the failed step.
-    pub(super) fn start(setup: &Setup) -> std::result::Result<Self, String> {
+    pub(super) fn start(setup: &ChildSetup) -> std::result::Result<Self, String> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(setup.threads)
             .thread_stack_size(STACK_BYTES)
@@ -238,7 +239,7 @@ fn has_case(plan: &LogicalPlan) -> Result<bool> {
     Ok(found)
 }
 
-fn state(setup: &Setup) -> Result<SessionState> {
+fn state(setup: &ChildSetup) -> Result<SessionState> {
     let config = SessionConfig::new()
         .with_target_partitions(setup.threads)
         // The information schema would be a second set of tables.

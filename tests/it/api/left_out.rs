@@ -187,8 +187,9 @@ async fn a_number_that_a_double_does_not_keep_is_refused_at_every_door() {
             assert_names(&refused, path);
             assert_eq!(refused.error(), "digits");
             let problem = refused.text("/details/0/problem");
-            let expected =
-                format!("must be a number that a double keeps, found {number}; send it as text to a `string` field");
+            let expected = format!(
+                "must be a number that a double keeps, found {number}; send it as text to a `decimal` or `string` field"
+            );
             assert_eq!(problem, expected);
         }
         let call = format!(

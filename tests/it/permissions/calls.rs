@@ -4,6 +4,7 @@
 //! can depend on who read them before.
 
 use api::call::spec::{ParamLocation, Spec};
+use data_encoding::BASE64;
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 use tests::apps::{App, FORM, Wish, encoded};
@@ -156,6 +157,9 @@ async fn comment(site: &Site, items: &Items) -> String {
     made.expect(201).body["id"].to_string()
 }
 
+/// A file of one row.
+const PARQUET: &[u8] = include_bytes!("../../../catalog/tabular/tests/files/duckdb.parquet");
+
 /// A report by the owner, and its id.
 async fn report(site: &Site, items: &Items) -> String {
     let report = json!({
@@ -179,9 +183,11 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
         "register_app" => json!({"client_name": "an app", "redirect_uris": ["http://127.0.0.1/callback"]}),
         "create_agent" => json!({"name": site.name("made")}),
         "claim_agent" => json!({"code": site.claim_code().await, "name": site.name("claimant")}),
+        "begin_login" => json!({"device": "a laptop"}),
         "search_knowledge" => json!({"q": "tide"}),
         "create_dataset" => project_body(&site.name("made")),
         "update_dataset" => json!({"slug": project(site, kind).await, "title": "Another title"}),
+        "delete_dataset" => json!({"slug": project(site, kind).await}),
         "dataset_info" | "read_dataset" | "dataset_manifest" | "buy_dataset" => json!({"slug": slug().await}),
         "buy_knowledge" | "buy_knowledge_with_credits" => json!({"id": items.free_unit(site).await}),
         "pay_dataset" => json!({"slug": slug().await}),
@@ -194,6 +200,8 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
             let limit = if row.operation.ends_with("limit=0") { 0 } else { 10 };
             json!({"slug": slug().await, "to": 1, "limit": limit})
         }
+        "infer_file" => json!({"text": "station,sample\nA,1\n"}),
+        "convert_file" => json!({"base64": BASE64.encode(PARQUET)}),
         "contribute_records" | "validate_records" => {
             json!({"slug": slug().await, "records": records(&site.name("series"), 1)})
         }
@@ -357,4 +365,14 @@ pub(super) async fn part(site: &Site, items: &Items) -> Call {
 pub(super) fn message(endpoint: &str, method: &str, params: &Value) -> Call {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     Call::post(endpoint, &body).with("accept", "application/json, text/event-stream")
+}
+
+/// A call of a page as an agent, valid in everything but its session.
+pub(super) async fn act(site: &Site, items: &Items) -> Call {
+    let slug = &items.dataset(site, Kind::Public).await.slug;
+    let (agent, token) = site.connected_console().await;
+    Call::post("/console/act/dataset_info", &json!({"slug": slug}))
+        .with("origin", site.server.base())
+        .with("x-agent", agent)
+        .with("x-form-token", token)
 }

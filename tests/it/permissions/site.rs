@@ -248,6 +248,21 @@ impl Site {
         agent.id.to_string()
     }
 
+    /// Connects the console of the owner to an agent. Returns the agent's id and the token of the forms of the session.
+    pub(super) async fn connected_console(&self) -> (String, String) {
+        let agent = self.agent_of_owner().await;
+        let connected = self.store.oauth();
+        let connected = connected.console_connect(self.owner.operator, agent.parse().unwrap(), now());
+        assert!(connected.await.unwrap());
+        let session = Credential::Session(self.owner.session.clone());
+        let page = self
+            .send(&session, Call::get("/console/settings").with("accept", "text/html"))
+            .await;
+        let html = String::from_utf8(page.bytes).unwrap();
+        let (_, rest) = html.split_once("name=\"form_token\" value=\"").unwrap();
+        (agent, rest.split('"').next().unwrap().to_owned())
+    }
+
     /// Tokens with exactly one scope, and tokens that no longer work.
     async fn tokens_of_apps(&self) -> Vec<(&'static str, String)> {
         let (app, oauth) = (self.app().await, self.store.oauth());

@@ -21,7 +21,7 @@ pub(super) const OLD: u64 = 2;
 /// Rows of a page of the differences that carry a lot of text.
 const LONG: usize = 3_000;
 /// What is asked in SQL here and of others: in both an exact answer, in one order.
-pub(super) const STATEMENTS: [&str; 18] = [
+pub(super) const STATEMENTS: [&str; 22] = [
     "SELECT count(*) AS n FROM records",
     "SELECT count(number) AS a, count(\"double\") AS b, count(flag) AS c, count(\"at\") AS d, count(\"any\") AS e, \
      count(\"온도\") AS f FROM records",
@@ -45,6 +45,10 @@ pub(super) const STATEMENTS: [&str; 18] = [
      JOIN records b ON a.number = b.number ORDER BY a.number",
     "SELECT DISTINCT series, flag, CASE WHEN small IS NULL THEN 'none' WHEN small > 20 THEN 'many' ELSE 'few' END AS size \
      FROM records WHERE flag ORDER BY series, size",
+    "SELECT number, day, price FROM records WHERE day < DATE '2021-01-01' OR price > 20.5 ORDER BY number LIMIT 90",
+    "SELECT min(day) AS a, max(day) AS b, min(price) AS c, max(price) AS d, max(wei) AS e, min(fine) AS f FROM records",
+    "SELECT series, sum(price) AS s, count(DISTINCT day) AS n FROM records GROUP BY series ORDER BY series",
+    "SELECT day, price, count(*) AS n FROM records WHERE day > DATE '1999-01-01' GROUP BY day, price ORDER BY day, price LIMIT 50",
 ];
 
 /// A service with a dataset of several versions by several agents.
@@ -398,6 +402,10 @@ fn contract() -> Value {
         {"name": "flag", "type": "boolean"},
         {"name": "at", "type": "timestamp"},
         {"name": "any", "type": "json"},
+        {"name": "day", "type": "date", "title": "Day", "description": "of the reading"},
+        {"name": "price", "type": "decimal", "scale": 2, "unit": "€"},
+        {"name": "wei", "type": "decimal", "scale": 0},
+        {"name": "fine", "type": "decimal", "scale": 18},
         {"name": "온도", "type": "string"},
     ]})
 }
@@ -412,6 +420,8 @@ fn usual(first: i64, count: i64) -> Vec<Value> {
             "small": row % 41,
             "eighths": f64::from(i32::try_from(row * 37 % 1_001).unwrap()) / 8.0,
             "flag": row % 3 == 0,
+            "day": format!("2026-{:02}-{:02}", 1 + row % 12, 1 + row % 28),
+            "price": format!("{}.{:02}", row % 61 - 30, row % 100),
             "at": format!("2026-01-{:02}T{:02}:00:00.{:06}Z", 1 + row % 28, row % 24, row * 3_571 % 1_000_000),
         });
         if row % 5 == 0 {
@@ -424,6 +434,43 @@ fn usual(first: i64, count: i64) -> Vec<Value> {
         record
     };
     (first..first + count).map(record).collect()
+}
+
+/// Days and decimals at the ends of what their columns hold.
+fn exact() -> Vec<Value> {
+    let days = [
+        "0001-01-01",
+        "9999-12-31",
+        "1969-12-31",
+        "1970-01-01",
+        "2020-02-29",
+        "1582-10-10",
+    ];
+    let prices = [
+        "0.00",
+        "-0.01",
+        "0.05",
+        "99999999999999999999999999.99",
+        "-99999999999999999999999999.99",
+    ];
+    let wei = [
+        "170141183460469231731",
+        "-9999999999999999999999999999",
+        "9223372036854775808",
+        "0",
+    ];
+    let fine = [
+        "0.000000000000000001",
+        "-9999999999.999999999999999999",
+        "1.000000000000000000",
+    ];
+    let members = [
+        days.map(|value| json!({"day": value})).to_vec(),
+        prices.map(|value| json!({"price": value})).to_vec(),
+        wei.map(|value| json!({"wei": value})).to_vec(),
+        fine.map(|value| json!({"fine": value})).to_vec(),
+    ];
+    members.concat()
 }
 
 /// One value each that a reader or a writer could get wrong.
@@ -483,6 +530,7 @@ fn edges() -> Vec<Value> {
         texts.map(|value| json!({"text": value})).to_vec(),
         texts.map(|value| json!({"온도": value})).to_vec(),
         times.map(|value| json!({"at": value})).to_vec(),
+        exact(),
         anything.map(|value| json!({"any": value})).to_vec(),
         extras.to_vec(),
         vec![

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType};
+use arrow::datatypes::{DataType, Date32Type, Decimal128Type, Float64Type, Int64Type, TimestampMicrosecondType};
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Map, Value};
@@ -102,6 +102,16 @@ fn cell(column: &dyn Array, row: usize, kind: Option<&str>) -> Result<Value, Str
             let instant = jiff::Timestamp::from_microsecond(micros).map_err(|error| error.to_string())?;
             instant.to_string().into()
         }
+        DataType::Date32 => {
+            let days = column.as_primitive::<Date32Type>().value(row);
+            let epoch = jiff::civil::date(1970, 1, 1);
+            let day = epoch
+                .checked_add(jiff::Span::new().days(days))
+                .map_err(|error| error.to_string())?;
+            day.to_string().into()
+        }
+        // Arrow's text of a decimal has all digits of its scale.
+        DataType::Decimal128(..) => column.as_primitive::<Decimal128Type>().value_as_string(row).into(),
         other => return Err(format!("a column of type {other}")),
     })
 }

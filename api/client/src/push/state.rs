@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{BegunUpload, PartAddress, PartTag, Push};
 use crate::Error;
@@ -34,6 +35,26 @@ struct SavedPush {
     upload: BegunUpload,
     tags: BTreeMap<u32, String>,
     completed: bool,
+    /// Body of the completion that was last asked for, without its tags. It may have been answered although `completed` is
+    /// false.
+    #[serde(default)]
+    completed_with: Option<CompletedWith>,
+}
+
+/// Statement of a push about its complete upload.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct CompletedWith {
+    reading: Option<Value>,
+    drops_refused: bool,
+}
+
+impl CompletedWith {
+    fn of(push: &Push) -> Self {
+        Self {
+            reading: push.reading.clone(),
+            drops_refused: push.drops_refused,
+        }
+    }
 }
 
 /// Progress of a push, stored after every change.
@@ -47,9 +68,9 @@ impl PushSource {
     /// Returns the identity of a push with the file as it is now. An empty file is an error.
     pub(super) fn of(push: &Push, server: &str) -> Result<Self, Error> {
         let broken = |source| Error::file(&push.file, source);
-        // The same file under another name is the same push.
-        let file = push.file.canonicalize().map_err(broken)?;
-        let found = file.metadata().map_err(broken)?;
+        let found = push.file.metadata().map_err(broken)?;
+        // The same file under another name is the same push. One without a name has only the name of its descriptor.
+        let file = push.file.canonicalize().unwrap_or_else(|_| push.file.clone());
         if found.len() == 0 {
             return Err(Error::Place {
                 path: push.file.clone(),
@@ -140,6 +161,7 @@ impl PushState {
             upload,
             tags: BTreeMap::new(),
             completed: false,
+            completed_with: None,
         };
         let state = Self { path, kept };
         state.write()?;
@@ -193,6 +215,24 @@ impl PushState {
 
     pub(super) const fn is_completed(&self) -> bool {
         self.kept.completed
+    }
+
+    /// Returns true if the upload was completed, or may have been, with something else than this push would.
+    pub(super) fn is_completed_otherwise(&self, push: &Push) -> bool {
+        let with = self.kept.completed_with.as_ref();
+        with.is_some_and(|with| *with != CompletedWith::of(push))
+    }
+
+    /// Remembers what the upload is about to be completed with.
+    pub(super) fn begin_completion(&mut self, push: &Push) -> Result<(), Error> {
+        self.kept.completed_with = Some(CompletedWith::of(push));
+        self.write()
+    }
+
+    /// Forgets what the upload was to be completed with, because the service refused it: its parts are good for another try.
+    pub(super) fn abandon_completion(&mut self) -> Result<(), Error> {
+        self.kept.completed_with = None;
+        self.write()
     }
 
     /// Marks the upload as completed.

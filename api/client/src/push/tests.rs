@@ -30,6 +30,8 @@ struct Service {
     is_store: AtomicBool,
     /// The number of completions that fail because parts are missing.
     lacking: AtomicUsize,
+    /// The status of answers to completions, 201 if it is 0.
+    completes_with: AtomicUsize,
     /// The file that is changed when a part arrives.
     written: Mutex<Option<PathBuf>>,
     /// The ids of cancelled uploads.
@@ -104,7 +106,10 @@ async fn complete(With(service): Shared, body: Bytes) -> Response {
     for (tag, n) in tags.iter().zip(1..) {
         assert_eq!(tag, &json!({"n": n, "etag": format!("\"tag-{n}\"")}));
     }
-    reply(201, &json!({"id": "1", "status": "submitted"}))
+    match service.completes_with.load(Ordering::SeqCst) {
+        0 => reply(201, &json!({"id": "1", "status": "submitted"})),
+        status => reply(u16::try_from(status).unwrap(), &json!({"error": "refused"})),
+    }
 }
 
 async fn cancel(With(service): Shared, At(id): At<usize>) -> Response {
@@ -165,6 +170,8 @@ impl Scene {
             gzip: false,
             slug: "weather".to_owned(),
             source_declaration: None,
+            reading: None,
+            drops_refused: false,
             part_size: PART,
             state: self.folder.path().join("state/push.json"),
         }
@@ -271,6 +278,28 @@ async fn a_push_of_a_changed_file_cancels_the_upload_of_the_earlier_one_first() 
     scene.service.refused_from.store(usize::MAX, Ordering::SeqCst);
     assert!(scene.pushed().await.0.unwrap().is_merged());
     assert_eq!(*scene.service.cancelled.lock(), [1, 2, 3, 5, 5]);
+}
+
+#[tokio::test]
+async fn an_upload_that_may_be_completed_is_not_completed_otherwise() {
+    let scene = Scene::set().await;
+    let other = |scene: &Scene| Push {
+        drops_refused: true,
+        ..scene.push()
+    };
+    let silent: PushProgress = Arc::new(|_| {});
+    // What is refused for its reading has parts that another reading may use.
+    scene.service.completes_with.store(400, Ordering::SeqCst);
+    assert!(scene.pushed().await.0.is_err());
+    scene.service.completes_with.store(503, Ordering::SeqCst);
+    assert!(scene.client.push(&other(&scene), &silent).await.is_err());
+    assert_eq!(scene.service.begun.load(Ordering::SeqCst), 1);
+    // What was asked for with 503 may have come about, as the answer to a cancellation shows.
+    scene.service.completes_with.store(0, Ordering::SeqCst);
+    scene.service.cancels_with.store(409, Ordering::SeqCst);
+    assert!(scene.pushed().await.0.unwrap().is_merged());
+    assert_eq!(scene.service.begun.load(Ordering::SeqCst), 2);
+    assert_eq!(*scene.service.cancelled.lock(), [1]);
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use crate::time::Instant;
 const WRONG_TRIES: u32 = 5;
 
 /// `GET /console/agents`. Forms: `POST /console/agents` with `name` and `wallet_address`,
-/// `POST /console/agents/{id}/rotate` with `grace_hours`, `POST /console/codes`, `POST /console/codes/{id}/withdraw`,
+/// `POST /console/agents/{id}/rotate` with `grace_hours`, `POST /console/agents/{id}/keys/{key}/end`, `POST /console/codes`, `POST /console/codes/{id}/withdraw`,
 /// `POST /console/claims/{id}/approve` with `phrase`, `POST /console/claims/{id}/reject`. A link to
 /// `/console/agents/{id}/remove` asks before a removal.
 #[derive(Debug, Template)]
@@ -54,11 +54,15 @@ pub struct AgentView {
 }
 
 /// Key of an agent. The service keeps only its hash.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct KeyView {
+    /// Id of the key, which is no secret.
+    pub id: String,
+    /// Device that got the key by a login.
+    pub device: Option<String>,
     /// Time of its creation.
     pub created_at: Instant,
-    /// Time at which it ends, if it was replaced.
+    /// Time at which it ends: of a login, or if it was replaced.
     pub expires_at: Option<Instant>,
 }
 

@@ -5,6 +5,7 @@ use askama::Template;
 use super::{ContributionRow, GateTally};
 use crate::chrome::{PageLayout, Theme};
 use crate::filters;
+use crate::form::{Errors as _, FieldError};
 use crate::time::Instant;
 use crate::words::StateMark;
 
@@ -58,7 +59,7 @@ impl DatasetRow {
     }
 }
 
-/// Page at `GET /console/datasets/{slug}`.
+/// Page at `GET /console/datasets/{slug}`. Form: `POST /console/datasets/{slug}/delete`.
 #[derive(Debug, Template)]
 #[template(path = "console/dataset.html")]
 pub struct DatasetPage {
@@ -74,6 +75,17 @@ pub struct DatasetPage {
     pub uploads: Vec<UploadRow>,
     /// Latest contributions, newest first.
     pub contributions: Vec<ContributionRow>,
+    /// Form that deletes the dataset; none for a public one.
+    pub deletion: Option<DeletionForm>,
+}
+
+/// Form that deletes a dataset: the person types its slug.
+#[derive(Clone, Debug, Default)]
+pub struct DeletionForm {
+    /// Text that was typed before.
+    pub confirm: String,
+    /// What is to be mended.
+    pub errors: Vec<FieldError>,
 }
 
 impl DatasetPage {

@@ -1,21 +1,20 @@
 //! Samples of the pages of the console.
 
-use super::{Book, NOW, Texts, ago, ahead, collectors, person};
+use super::{Book, NOW, Texts, agents, ago, ahead, collectors, person, publish};
 use crate::console::{
-    AccountView, ActivityPage, ActivityRow, AgentView, AgentsPage, AppRow, AppsPage, Attention, BoughtRow, ChangeActor,
-    ClaimEnd, ClaimView, CodeView, ContributionPage, ContributionRow, ContributionState, ContributionsPage,
-    DatasetFacts, DatasetPage, DatasetRow, DatasetsPage, DecidedClaim, EntryRow, FeeRow, GateTally, HoldRow, JobRow,
-    KeyView, MoneyPage, NewAgentForm, OverviewPage, PayoutView, SessionRow, SettingsPage, TokenRow, UploadRow,
-    VerdictKind, VerdictRow, VersionRow,
+    AccountView, ActivityPage, ActivityRow, AgentsPage, AppRow, AppsPage, Attention, BoughtRow, ChangeActor,
+    ContributionPage, ContributionRow, ContributionState, ContributionsPage, DatasetFacts, DatasetPage, DatasetRow,
+    DatasetsPage, DeletionForm, EntryRow, FeeRow, GateTally, HoldRow, JobRow, MoneyPage, NewAgentForm, OverviewPage,
+    PayoutView, SessionRow, SettingsPage, TokenRow, UploadRow, VerdictKind, VerdictRow, VersionRow,
 };
 use crate::{DayCount, Error, FieldError, GateLoss, Instant, RowFlow};
 
-const ID: &str = "019a8d10-2c4e-7f11-8a07-b2f0e5d9c314";
-const DAY_MINUTES: i64 = 24 * 60;
+pub(super) const ID: &str = "019a8d10-2c4e-7f11-8a07-b2f0e5d9c314";
+pub(super) const DAY_MINUTES: i64 = 24 * 60;
 
 pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     book.add("console-overview", &overview(texts))?;
-    book.add("console-agents", &agents(texts))?;
+    agents::add(book, texts)?;
     datasets(book, texts)?;
     contributions(book, texts)?;
     book.add(
@@ -220,84 +219,6 @@ fn overview(texts: &Texts) -> OverviewPage {
     }
 }
 
-fn agent(texts: &Texts, name: &str, removed_at: Option<Instant>, old_key: bool) -> AgentView {
-    let key = |minutes: i64, expires_at: Option<Instant>| KeyView {
-        created_at: ago(minutes),
-        expires_at,
-    };
-    let mut keys = vec![key(300, None)];
-    keys.extend(old_key.then(|| key(50 * DAY_MINUTES, Some(ahead(180)))));
-    AgentView {
-        id: format!("{ID}-{name}")
-            .chars()
-            .filter(char::is_ascii_alphanumeric)
-            .take(40)
-            .collect(),
-        name: name.to_owned(),
-        description: old_key.then(|| texts.text.clone()),
-        wallet_address: old_key.then(|| "0x3fA9c5d04e2B7716c0dE88b1a45F90C2e6D7481b".to_owned()),
-        created_at: ago(52 * DAY_MINUTES),
-        removed_at,
-        keys,
-    }
-}
-
-fn agents(texts: &Texts) -> AgentsPage {
-    let claim = |id: &str, error: Option<&str>| ClaimView {
-        id: id.to_owned(),
-        name: format!("{}-{id}", texts.name),
-        description: Some(texts.text.clone()),
-        created_at: ago(166),
-        expires_at: ahead(21 * 60),
-        phrase: if error.is_some() {
-            texts.text.clone()
-        } else {
-            String::new()
-        },
-        error: error.map(str::to_owned),
-    };
-    let code = |id: &str, left: i64, wrong_tries: u32| CodeView {
-        id: id.to_owned(),
-        created_at: ago(15 - left),
-        expires_at: ahead(left),
-        wrong_tries,
-    };
-    let decided = |end: ClaimEnd, minutes: i64| DecidedClaim {
-        name: texts.name.clone(),
-        end,
-        created_at: ago(minutes + 60),
-        ended_at: ago(minutes),
-    };
-    AgentsPage {
-        chrome: person("/console/agents", texts, 5),
-        limit: 5,
-        agents: vec![
-            agent(texts, "tide-gauge", None, false),
-            agent(texts, &texts.name, None, true),
-            agent(texts, "loess-9", Some(ago(5 * DAY_MINUTES)), false),
-        ],
-        claims: vec![
-            claim("c1", None),
-            claim("c2", Some("phrase: another phrase than that of the agent")),
-        ],
-        decided: vec![
-            decided(ClaimEnd::Approved, 500),
-            decided(ClaimEnd::Rejected, 3 * DAY_MINUTES),
-            decided(ClaimEnd::Expired, 20 * DAY_MINUTES),
-        ],
-        codes: vec![code("k1", 12, 0), code("k2", 3, 5)],
-        create: NewAgentForm {
-            name: texts.name.clone(),
-            wallet_address: String::new(),
-            errors: vec![FieldError::new(
-                "name",
-                "name: another agent of the service has a name that looks like it",
-            )],
-        },
-        notice: Some("north-pier is approved. Its key works now.".to_owned()),
-    }
-}
-
 fn tallies(texts: &Texts) -> Vec<GateTally> {
     let gate = |gate: &str, rows: u64, dropped: u64, refused: u64| GateTally {
         gate: gate.to_owned(),
@@ -339,6 +260,7 @@ fn datasets(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             ],
         },
     )?;
+    publish::add(book, texts)?;
     let version = |version: u64, added: u64| VersionRow {
         version,
         contribution: Some(ID.to_owned()),
@@ -383,6 +305,10 @@ fn datasets(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             gates: tallies(texts),
             uploads: vec![upload("open"), upload("completed"), upload("expired")],
             contributions: rows(texts),
+            deletion: Some(DeletionForm {
+                confirm: texts.word.clone(),
+                errors: vec![FieldError::new("confirm", "Must be the slug of this dataset.")],
+            }),
         },
     )
 }

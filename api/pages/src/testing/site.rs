@@ -479,6 +479,7 @@ fn market(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             name: texts.word.clone(),
             kind: "string".to_owned(),
             required: true,
+            meaning: texts.text.clone(),
         }],
         allows_extra: false,
         summary: versions.first().map(|version| VersionSummary {

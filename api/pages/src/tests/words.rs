@@ -167,6 +167,10 @@ fn an_operation_has_words_even_if_it_is_new() {
     };
     assert_eq!(row("create_dataset").words(), "made a dataset");
     assert_eq!(row("paint_boat").words(), "paint boat");
+    assert_eq!(
+        row("console/create_dataset").words(),
+        "made a dataset, for you in the console"
+    );
 }
 
 #[test]

@@ -8,7 +8,7 @@ use pages::console::{AgentView, AgentsPage, ClaimEnd, ClaimView, CodeView, Decid
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{Approval, ClaimCodeAdded, ClaimStatus, NewClaimCode, Rejection};
-use types::{AgentId, ClaimCodeId, ClaimId};
+use types::{AgentId, ClaimCodeId, ClaimId, TokenId};
 
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
@@ -46,6 +46,15 @@ pub(super) fn add(table: &mut Operations) {
         &[],
         rotate,
     );
+    let end_key_form = Spec {
+        effect: Effect::Destroy,
+        ..form(
+            "end_key_form",
+            "/console/agents/{id}/keys/{key}/end",
+            "End one key of an agent",
+        )
+    };
+    table.add(end_key_form, &[], end_key);
     let remove_page = page("remove_agent_page", "/console/agents/{id}/remove", "Remove an agent");
     table.add(remove_page, &[], confirm_removal);
     let remove_form = Spec {
@@ -120,6 +129,8 @@ async fn agents(cx: &Cx) -> Result<AgentsPage, ApiError> {
 
 fn agent(agent: store::Agent) -> AgentView {
     let key = |key: &store::AgentKey| KeyView {
+        id: key.id.to_string(),
+        device: key.label.clone(),
         created_at: instant(key.created_at),
         expires_at: key.expires_at.map(instant),
     };
@@ -197,7 +208,7 @@ async fn create(cx: Cx, input: CreateAgentForm) -> Result<PageResponse, ApiError
 }
 
 /// Checks the form of a name as `POST /agents` does.
-fn name_form(name: &str) -> Result<(), ApiError> {
+pub(super) fn name_form(name: &str) -> Result<(), ApiError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     if (1..=60).contains(&name.len()) && name.bytes().all(is_plain) {
         return Ok(());
@@ -237,6 +248,26 @@ async fn rotate(cx: Cx, input: RotateKeyForm) -> Result<PageResponse, ApiError> 
         key.reveal(),
         old_until,
     ))
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AgentKeyPath {
+    /// Id of the agent.
+    id: String,
+    /// Id of the key.
+    key: String,
+}
+
+async fn end_key(cx: Cx, input: AgentKeyPath) -> Result<PageResponse, ApiError> {
+    let agent: AgentId = id(&input.id, "agent")?;
+    let key: TokenId = id(&input.key, "key")?;
+    let accounts = cx.app.store.accounts();
+    if accounts.agent_key_end(cx.the_operator()?, agent, key).await? {
+        PageResponse::see(PATH)
+    } else {
+        Err(missing("key"))
+    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -4,7 +4,7 @@ use pages::console::{AppRow, AppsPage};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use store::AppConnection;
+use store::{AppConnection, CONSOLE_CLIENT};
 use url::Url;
 
 use crate::call::cx::Cx;
@@ -55,6 +55,9 @@ fn row(app: AppConnection) -> AppRow {
 
 /// Returns the name that a client registered, or the host of its document.
 fn name(app: &AppConnection) -> String {
+    if app.client_id == CONSOLE_CLIENT {
+        return "Console".to_owned();
+    }
     let metadata: Option<Value> = app
         .client_metadata
         .as_deref()

@@ -38,7 +38,7 @@ const NEW: &str = "new";
 /// Longest name of an agent, in bytes.
 const MAX_NAME: usize = 60;
 /// Time for which the same consent, sent again, makes no other agent.
-const REPEATED: Duration = Duration::from_hours(24);
+pub(super) const REPEATED: Duration = Duration::from_hours(24);
 /// Names that are tried for a new agent if the first ones are taken.
 const TRIES: usize = 20;
 
@@ -174,8 +174,8 @@ async fn question(cx: &Cx, asked: &ConsentRequest) -> Result<ConsentPage, ApiErr
     })
 }
 
-/// Returns true if an app may act as an agent: the code for another one could not be exchanged.
-fn may_act(agent: &store::Agent) -> bool {
+/// Returns true if an app or a device may act as an agent: the code for another one could not be exchanged.
+pub(super) fn may_act(agent: &store::Agent) -> bool {
     agent.removed_at.is_none() && agent.taken_down_at.is_none()
 }
 
@@ -212,6 +212,11 @@ fn place(uri: &str) -> String {
 /// Returns the name of a new agent: that of the app, with hyphens for what a name cannot have.
 fn name_after(client: &OAuthClient) -> String {
     let given = client.name.clone().unwrap_or_else(|| place(&client.id));
+    agent_name_of(&given, "app")
+}
+
+/// Returns a name for a new agent: a text with hyphens for what a name cannot have, or `otherwise` if nothing is left.
+pub(super) fn agent_name_of(given: &str, otherwise: &str) -> String {
     let mut name = String::new();
     for letter in given.chars() {
         if letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_') {
@@ -225,11 +230,7 @@ fn name_after(client: &OAuthClient) -> String {
         }
     }
     let name = name.trim_end_matches('-');
-    if name.is_empty() {
-        "app".to_owned()
-    } else {
-        name.to_owned()
-    }
+    if name.is_empty() { otherwise } else { name }.to_owned()
 }
 
 /// Lets a form of the page lead to the place of the app. A browser holds the redirect after a form against the same rule

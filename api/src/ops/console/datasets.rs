@@ -1,21 +1,28 @@
-//! Pages about the operator's datasets: the list, and one with its versions, verdicts and uploads.
+//! Pages about the operator's datasets: the list, and one with its versions, verdicts and uploads, which deletes it if it
+//! is private.
 
-use pages::console::{DatasetFacts, DatasetPage, DatasetRow, DatasetsPage, GateTally, UploadRow, VersionRow};
+use pages::console::{
+    DatasetFacts, DatasetPage, DatasetRow, DatasetsPage, DeletionForm, GateTally, UploadRow, VersionRow,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use store::{Project, Visibility};
 use types::{Contract, Field, FieldType};
 
 use super::contributions;
 use super::overview::{add_up, tallies};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
+use crate::call::spec::{Effect, Spec};
 use crate::call::view::PageResponse;
 use crate::call::wire::NoInput;
 use crate::error::ApiError;
 use crate::ops::contribute::contract;
-use crate::ops::page_kit::{instant, missing, page, page_layout};
+use crate::ops::page_kit::{form, form_page, instant, missing, page, page_layout, repairable};
+use crate::ops::projects::delete_project;
 
+const PATH: &str = "/console/datasets";
 /// Datasets on the page.
 const MAX_PROJECTS: u32 = 200;
 /// Versions on the page of a dataset.
@@ -24,8 +31,17 @@ const MAX_VERSIONS: u32 = 30;
 const MAX_RECENT: u32 = 30;
 
 pub(super) fn add(table: &mut Operations) {
-    table.add(page("datasets_page", "/console/datasets", "Datasets"), &[], list);
+    table.add(page("datasets_page", PATH, "Datasets"), &[], list);
     table.add(page("dataset_page", "/console/datasets/{slug}", "A dataset"), &[], show);
+    let delete_form = Spec {
+        effect: Effect::Destroy,
+        ..form(
+            "delete_dataset_form",
+            "/console/datasets/{slug}/delete",
+            "Delete a private dataset",
+        )
+    };
+    table.add(delete_form, &[], delete);
 }
 
 async fn list(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
@@ -64,14 +80,58 @@ struct DatasetChoice {
 }
 
 async fn show(cx: Cx, input: DatasetChoice) -> Result<PageResponse, ApiError> {
+    let project = own(&cx, &input.slug).await?;
+    PageResponse::page(&dataset(&cx, project, DeletionForm::default()).await?)
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DeleteDatasetForm {
+    /// Slug of the dataset.
+    #[schemars(length(max = 100))]
+    slug: String,
+    /// The slug, as the person typed it.
+    #[schemars(length(max = 100))]
+    confirm: String,
+}
+
+async fn delete(cx: Cx, input: DeleteDatasetForm) -> Result<PageResponse, ApiError> {
+    let project = own(&cx, &input.slug).await?;
+    let deleted = if input.confirm.trim() == project.slug {
+        delete_project(&cx, &project, project.operator).await
+    } else {
+        Err(ApiError::invalid(
+            "/confirm",
+            format!("must be the slug of this dataset, {}", project.slug),
+        ))
+    };
+    match deleted {
+        Ok(()) => PageResponse::see(PATH),
+        Err(error) => {
+            let form = DeletionForm {
+                confirm: input.confirm,
+                errors: repairable(error)?,
+            };
+            form_page(&dataset(&cx, project, form).await?, true)
+        }
+    }
+}
+
+/// Returns a dataset of the operator.
+async fn own(cx: &Cx, slug: &str) -> Result<Project, ApiError> {
     let operator = cx.the_operator()?;
-    let store = &cx.app.store;
-    let project = store.project_by_slug(&input.slug, Some(operator)).await?;
-    let project = project
+    let project = cx.app.store.project_by_slug(slug, Some(operator)).await?;
+    project
         // A public dataset of another operator is visible, too, but this page shows who uploads what to
         // it.
         .filter(|project| project.operator == operator)
-        .ok_or_else(|| missing("dataset"))?;
+        .ok_or_else(|| missing("dataset"))
+}
+
+/// Returns the page of a dataset as it is now.
+async fn dataset(cx: &Cx, project: Project, deletion: DeletionForm) -> Result<DatasetPage, ApiError> {
+    let operator = cx.the_operator()?;
+    let store = &cx.app.store;
     let console = store.console();
     let (versions, recent, uploads) = tokio::try_join!(
         store.project_versions(project.id, None, MAX_VERSIONS),
@@ -89,8 +149,10 @@ async fn show(cx: Cx, input: DatasetChoice) -> Result<PageResponse, ApiError> {
     let creator = agents
         .into_iter()
         .find(|agent| Some(agent.id) == project.created_by_agent);
-    PageResponse::page(&DatasetPage {
-        chrome: page_layout(&cx).await?,
+    let is_private = project.visibility == Visibility::Private;
+    Ok(DatasetPage {
+        chrome: page_layout(cx).await?,
+        deletion: is_private.then_some(deletion),
         dataset: DatasetFacts {
             slug: project.slug,
             title: project.title,
@@ -168,5 +230,9 @@ const fn sample(kind: FieldType) -> &'static str {
         FieldType::Boolean => "true",
         FieldType::Timestamp => r#""2026-01-31T12:00:00Z""#,
         FieldType::Json => r#"{"any": "value"}"#,
+        FieldType::Date => r#""2026-01-31""#,
+        FieldType::Decimal(0) => r#""12""#,
+        FieldType::Decimal(1) => r#""12.5""#,
+        FieldType::Decimal(_) => r#""12.50""#,
     }
 }

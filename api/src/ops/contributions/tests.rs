@@ -50,6 +50,7 @@ impl Scene {
             dropped: 1,
             refused: 1,
             held: 0,
+            note: None,
         };
         let id: ContributionId = id.parse().unwrap();
         let outcome = OutcomeRow {
@@ -329,17 +330,20 @@ async fn a_rejected_batch_names_its_offending_records_and_every_record_has_a_ver
         (409, Some("undecided"))
     );
     let verdicts = [
-        RowVerdict {
-            row: 1,
-            verdict: Verdict::Drop {
+        RowVerdict::of_record(
+            1,
+            Verdict::Drop {
                 reason: reason("duplicate"),
             },
-        },
+        ),
         RowVerdict {
-            row: 2,
-            verdict: Verdict::Refuse {
-                reasons: vec![reason("type"), reason("range")],
-            },
+            line: Some(4),
+            ..RowVerdict::of_record(
+                2,
+                Verdict::Refuse {
+                    reasons: vec![reason("type"), reason("range")],
+                },
+            )
         },
     ];
     let rejected = Resolution::Rejected {

@@ -54,6 +54,23 @@ async fn a_manifest_names_the_parts_of_its_version_and_is_signed() {
 }
 
 #[tokio::test]
+async fn the_documentation_of_fields_is_signed_beside_the_rules_of_the_table() {
+    let field =
+        json!({"name": "name", "type": "string", "required": true, "description": "as on the sign", "unit": "m"});
+    let schema = json!({"fields": [field], "allowExtra": false});
+    let (service, mine, _) = scene(&json!({"schemaDef": schema})).await;
+    service.merged(&mine, "weather", &[json!({"name": "a"})]).await;
+    let got = service.get("/projects/weather/manifest", Some(&mine)).await;
+    assert_eq!(got.json()["schemaDef"], schema);
+    verified(&service, &got.bytes).await;
+    let other = got.text().replace("\"unit\":\"m\"", "\"unit\":\"ft\"");
+    assert_ne!(other, got.text());
+    let keys = service.get("/.well-known/service-keys", None).await;
+    let refused = VerifiedManifest::parse(other.as_bytes(), &Keys::parse(&keys.bytes).unwrap()).unwrap_err();
+    assert!(matches!(refused, proof::Error::Signature { .. }), "{refused}");
+}
+
+#[tokio::test]
 async fn a_manifest_from_before_a_rotation_stays_good_and_one_of_a_revoked_key_does_not() {
     let (service, mine, _) = scene(&json!({})).await;
     service.merged(&mine, "weather", &[json!({"name": "a"})]).await;

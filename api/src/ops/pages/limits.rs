@@ -132,6 +132,10 @@ fn sizes(limits: &Limits) -> Vec<(String, String)> {
             "Body of a contribution or a dry run",
             wide(limits.contribution_body.bytes()),
         ),
+        (
+            "File that `/files/infer` or `/files/convert` reads",
+            wide(limits.file_body.bytes()),
+        ),
         ("Body of any other call", wide(limits.body.bytes())),
         (
             "Bodies of an operator at the same time",

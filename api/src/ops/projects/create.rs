@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use store::{Access, NewProject, ProjectCreated, ProjectStatus, Visibility};
-use types::{Contract, DatasetId, Field, OperatorId, Version};
+use types::vocabulary::OnRefused;
+use types::{Contract, DatasetId, OperatorId, Version};
 
 use super::view::{ProjectDetails, SchemaDef};
 use super::{SLUG, TAG_PATTERN, can_have_price};
@@ -14,6 +15,7 @@ use crate::call::schema::{LINE, TEXT};
 use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::licenses::License;
+use crate::ops::contribute::check_enabled;
 use crate::price::PriceInput;
 use crate::rules::entitlement;
 
@@ -49,7 +51,9 @@ pub(super) struct CreateProjectInput {
 
 pub(super) async fn create(cx: Cx, input: CreateProjectInput) -> Result<JsonReply<ProjectDetails>, ApiError> {
     let operator = cx.the_operator()?;
-    let contract = contract(input.schema_def)?;
+    let contract = contract_of(input.schema_def)?;
+    // A contract never changes, so a project that nothing can be contributed to would take its slug for ever.
+    check_enabled(&cx, OnRefused::Reject, &contract)?;
     let contract_json =
         serde_json::to_string(&contract).map_err(|error| ApiError::internal(format!("contract: {error}")))?;
     let access = input.access.unwrap_or(Access::Public);
@@ -108,17 +112,8 @@ pub(super) async fn again(cx: Cx, _: CreateProjectInput, slug: String) -> Result
 }
 
 /// Parses a `schemaDef` into a contract. The input schema has checked its shape, so this checks what it cannot express.
-fn contract(schema_def: Value) -> Result<Contract, ApiError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Def {
-        fields: Vec<Field>,
-        #[serde(default)]
-        allow_extra: bool,
-    }
-    let def: Def = serde_json::from_value(schema_def)
-        .map_err(|error| ApiError::invalid("/schemaDef", format!("is not a contract: {error}")))?;
-    Contract::new(def.fields, def.allow_extra)
+pub(in crate::ops) fn contract_of(schema_def: Value) -> Result<Contract, ApiError> {
+    Contract::from_json(schema_def)
         .map_err(|error| ApiError::invalid(format!("/schemaDef{}", error.path), error.problem))
 }
 

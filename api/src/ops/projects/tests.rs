@@ -1,8 +1,13 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::testing::Service;
+use crate::testing::{Service, config};
+use crate::{App, Config};
+
+mod deletion;
+mod update;
 
 const README: &str = "A readme of at least twenty characters.";
 
@@ -65,6 +70,69 @@ async fn a_project_reads_as_it_was_created() {
     }
 }
 
+/// Returns the body of a project with one field that has these members.
+fn field(members: Value) -> String {
+    let mut field = members;
+    field["name"] = json!("a");
+    with("schemaDef", json!({"fields": [field]}))
+}
+
+#[tokio::test]
+async fn days_decimals_and_documentation_come_back_as_they_were_given() {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    let fields = json!([
+        {"name": "day", "type": "date", "required": true},
+        {"name": "price", "type": "decimal", "scale": 2, "required": false, "title": "Price (€)",
+            "description": "what a buyer paid", "unit": "€"},
+    ]);
+    let input = with("schemaDef", json!({"fields": fields, "allowExtra": false}));
+    service.call("POST", "/projects", Some(&token), &input).await;
+    let project = service.get("/projects/tides", None).await.json();
+    assert_eq!(project["schemaDef"], json!({"fields": fields, "allowExtra": false}));
+}
+
+#[tokio::test]
+async fn types_that_workers_may_not_know_are_not_enabled() {
+    let mut service = Service::start().await;
+    let token = service.operator().await;
+    let agent = service.agent(&token, "mine").await;
+    service
+        .project(
+            &agent,
+            "days",
+            &json!({"schemaDef": {"fields": [{"name": "day", "type": "date"}]}}),
+        )
+        .await;
+    let config = Config {
+        write_format: 1,
+        ..config()
+    };
+    service.router = crate::router(App {
+        config: Arc::new(config),
+        ..service.app.clone()
+    });
+    let upload = json!({"bytes": 10, "parts": 1, "partSize": 5_242_880, "compression": "none"}).to_string();
+    for (path, body) in [
+        ("/projects", field(json!({"type": "decimal", "scale": 0}))),
+        (
+            "/projects/days/contribute",
+            json!({"records": [{"day": "2020-02-29"}]}).to_string(),
+        ),
+        ("/projects/days/uploads", upload),
+    ] {
+        let got = service.call("POST", path, Some(&agent), &body).await;
+        assert_eq!(
+            (got.status.as_u16(), &got.json()["error"]),
+            (503, &json!("not_enabled")),
+            "{path}"
+        );
+    }
+    let documented = field(json!({"type": "number", "unit": "m"}));
+    let got = service.call("POST", "/projects", Some(&agent), &documented).await;
+    assert_eq!(got.status, 201);
+}
+
 #[tokio::test]
 async fn every_rule_of_a_field_is_named() {
     let service = Service::start().await;
@@ -120,6 +188,29 @@ async fn every_rule_of_a_field_is_named() {
                 json!({"fields": [{"name": "a", "type": "json"}], "strict": true}),
             ),
             "/schemaDef/strict",
+        ),
+        (field(json!({"type": "decimal"})), "/schemaDef/fields/0/scale"),
+        (
+            field(json!({"type": "decimal", "scale": 19})),
+            "/schemaDef/fields/0/scale",
+        ),
+        (
+            field(json!({"type": "decimal", "scale": -1})),
+            "/schemaDef/fields/0/scale",
+        ),
+        (field(json!({"type": "date", "scale": 2})), "/schemaDef/fields/0/scale"),
+        (field(json!({"type": "date", "title": ""})), "/schemaDef/fields/0/title"),
+        (
+            field(json!({"type": "date", "unit": "x".repeat(41)})),
+            "/schemaDef/fields/0/unit",
+        ),
+        (
+            field(json!({"type": "date", "description": "a\nb"})),
+            "/schemaDef/fields/0/description",
+        ),
+        (
+            field(json!({"type": "date", "label": "a"})),
+            "/schemaDef/fields/0/label",
         ),
     ] {
         let got = service.call("POST", "/projects", Some(&key), &body).await;
@@ -362,105 +453,4 @@ async fn the_list_is_searched_paged_and_its_searches_counted() {
     assert_eq!(store.usage(today).await.unwrap(), [("project_search".to_owned(), 2)]);
     service.app.usage.store(store).await.unwrap();
     assert_eq!(store.usage(today).await.unwrap(), [("project_search".to_owned(), 2)]);
-}
-
-#[tokio::test]
-async fn a_fixed_field_is_refused_by_name_and_nothing_changes() {
-    let service = Service::start().await;
-    let token = service.operator().await;
-    service.project(&token, "tides", &json!({})).await;
-    for member in ["schemaDef", "access", "visibility", "license"] {
-        let body = json!({member: "public", "title": "Another title"}).to_string();
-        let got = service.call("PATCH", "/projects/tides", Some(&token), &body).await;
-        assert_eq!(got.status, 400, "{member}");
-        let detail = &got.json()["details"][0];
-        assert_eq!(
-            (&detail["path"], &detail["problem"]),
-            (&json!(format!("/{member}")), &json!("never changes after creation"))
-        );
-    }
-    for body in [
-        "{}",
-        "",
-        r#"{"slug": "tides"}"#,
-        r#"{"title": null}"#,
-        r#"{"price": 1}"#,
-        r#"{"status": "gone"}"#,
-    ] {
-        assert_eq!(
-            service
-                .call("PATCH", "/projects/tides", Some(&token), body)
-                .await
-                .status,
-            400,
-            "{body}"
-        );
-    }
-    assert_eq!(service.get("/projects/tides", None).await.json()["title"], "A title");
-}
-
-#[tokio::test]
-async fn a_status_moves_as_the_interface_says() {
-    let service = Service::start().await;
-    let token = service.operator().await;
-    service.project(&token, "tides", &json!({})).await;
-    let become_ = async |status: &str| {
-        let body = json!({"status": status}).to_string();
-        service
-            .call("PATCH", "/projects/tides", Some(&token), &body)
-            .await
-            .status
-            .as_u16()
-    };
-    for (status, answer) in [
-        ("paused", 200),
-        ("open", 200),
-        ("paused", 200),
-        ("archived", 200),
-        ("open", 409),
-        ("archived", 200),
-    ] {
-        assert_eq!(become_(status).await, answer, "{status}");
-    }
-}
-
-#[tokio::test]
-async fn a_price_changes_once_a_day() {
-    let service = Service::start().await;
-    let token = service.operator().await;
-    service
-        .project(&token, "tides", &json!({"access": "paid", "price": "0.20"}))
-        .await;
-    let set = async |price: Value| {
-        let body = json!({"price": price}).to_string();
-        service.call("PATCH", "/projects/tides", Some(&token), &body).await
-    };
-    assert_eq!(set(json!(0.5)).await.json()["price"], "0.50");
-    service.clock.advance(Duration::from_hours(1));
-    let got = set(json!("0.60")).await;
-    assert_eq!(got.status, 429);
-    assert_eq!(got.json()["retryAfter"], 23 * 3_600);
-    assert_eq!(got.headers["retry-after"], "82800");
-    assert_eq!(set(json!("0.50")).await.status, 200);
-    service.clock.advance(Duration::from_hours(23));
-    assert_eq!(set(Value::Null).await.json()["price"], "0.10");
-}
-
-#[tokio::test]
-async fn only_the_operator_that_maintains_a_project_changes_it() {
-    let service = Service::start().await;
-    let (token, other) = (service.operator().await, service.operator().await);
-    let key = service.agent(&token, "mine").await;
-    service.project(&token, "tides", &json!({})).await;
-    let body = r#"{"title": "Tides of the sea"}"#;
-    let got = service.call("PATCH", "/projects/tides", Some(&other), body).await;
-    assert_eq!(
-        (got.status.as_u16(), got.json()["error"].as_str()),
-        (403, Some("not_owner"))
-    );
-    let got = service.call("PATCH", "/projects/tides", Some(&key), body).await;
-    assert_eq!(
-        (got.status.as_u16(), got.json()["title"].as_str()),
-        (200, Some("Tides of the sea"))
-    );
 }

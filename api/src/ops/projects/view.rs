@@ -6,10 +6,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use store::{Access, Contributor, Project, ProjectStatus, ProjectSummary, ProjectVersion, Visibility};
-use types::FieldType;
+use types::contract::FieldTypeName;
 
 use crate::call::cx::Cx;
 use crate::call::room::PageRoom;
+use crate::call::schema::LINE;
 use crate::call::wire::WireInstant;
 use crate::error::ApiError;
 use crate::price::dataset_price;
@@ -219,7 +220,7 @@ impl From<&Contributor> for ContributorEntry {
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]
-pub(super) struct SchemaDef {
+pub(in crate::ops) struct SchemaDef {
     /// The fields, with names that differ in more than case.
     #[schemars(length(min = 1, max = 256))]
     fields: Vec<SchemaField>,
@@ -237,7 +238,19 @@ struct SchemaField {
     name: String,
     /// Type of the values.
     #[schemars(rename = "type")]
-    kind: FieldType,
+    kind: FieldTypeName,
+    /// Digits after the point of a `decimal`, which must have it.
+    #[schemars(skip_serializing_if = "Option::is_none", range(min = 0, max = 18))]
+    scale: Option<u8>,
     /// True to refuse a record without it, or with null.
     required: Option<bool>,
+    /// Name for people, such as the heading of the column in the file that it came from.
+    #[schemars(skip_serializing_if = "Option::is_none", length(min = 1, max = 100), regex(pattern = LINE))]
+    title: Option<String>,
+    /// Meaning of the values.
+    #[schemars(skip_serializing_if = "Option::is_none", length(min = 1, max = 200), regex(pattern = LINE))]
+    description: Option<String>,
+    /// Unit of the values, such as `m/s`.
+    #[schemars(skip_serializing_if = "Option::is_none", length(min = 1, max = 40), regex(pattern = LINE))]
+    unit: Option<String>,
 }

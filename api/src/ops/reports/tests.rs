@@ -293,7 +293,7 @@ async fn a_buyer_keeps_a_dataset_for_spam_and_not_for_copyright() {
     let operator = {
         let hash = crate::secrets::hash(&world.other);
         let principal = service.app.store.accounts().principal(&hash, service.clock.now()).await;
-        principal.unwrap().unwrap().operator()
+        principal.unwrap().unwrap().operator().unwrap()
     };
     service.granted(operator, 1_000_000).await;
     let bought = service
@@ -341,7 +341,9 @@ async fn a_later_version_is_missing_for_the_buyer_of_an_earlier_one() {
     let service = &world.service;
     let hash = crate::secrets::hash(&world.other);
     let principal = service.app.store.accounts().principal(&hash, service.clock.now()).await;
-    service.granted(principal.unwrap().unwrap().operator(), 1_000_000).await;
+    service
+        .granted(principal.unwrap().unwrap().operator().unwrap(), 1_000_000)
+        .await;
     let other = Some(world.other.as_str());
     let bought = service.call("POST", "/projects/prices/buy", other, "{}").await;
     assert_eq!(bought.status, 200, "{}", bought.text());

@@ -149,8 +149,16 @@ async fn dataset(cx: Cx, input: DatasetPagePath) -> Result<PageResponse, ApiErro
         fields: fields
             .map(|field| ContractField {
                 name: field["name"].as_str().unwrap_or_default().to_owned(),
-                kind: field["type"].as_str().unwrap_or_default().to_owned(),
+                kind: match (&field["type"], &field["scale"]) {
+                    (kind, Value::Number(scale)) => format!("{}({scale})", kind.as_str().unwrap_or_default()),
+                    (kind, _) => kind.as_str().unwrap_or_default().to_owned(),
+                },
                 required: field["required"] == true,
+                meaning: ["title", "description", "unit"]
+                    .into_iter()
+                    .filter_map(|member| field[member].as_str())
+                    .collect::<Vec<_>>()
+                    .join(" · "),
             })
             .collect(),
         allows_extra: contract["allowExtra"] == true,

@@ -145,6 +145,7 @@ fn every_operation_that_makes_something_takes_a_key_or_has_a_reason() {
         "verify_operator",
         "create_agent",
         "claim_agent",
+        "begin_login",
         "register_app",
         "oauth_token",
         "oauth_revoke",

@@ -20,6 +20,7 @@ mod address;
 mod cancel;
 mod damaged;
 mod late;
+mod readings;
 mod reaper;
 mod suspended;
 

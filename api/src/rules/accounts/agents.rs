@@ -51,14 +51,32 @@ async fn create_with(
     consent: Option<NewConsent>,
     now: Timestamp,
 ) -> Result<NewlyMade, ApiError> {
+    let (new, key) = new_agent(operator, name, wallet_address, now)?;
+    let id = new.id;
+    let limit = app.limits.agents_per_operator;
+    match app.store.agent_create_with(new, limit, consent).await? {
+        AgentCreated::Created => Ok(NewlyMade { id, key }),
+        // Only with a consent, and then nobody takes the key, which is of no use.
+        AgentCreated::Before(id) => Ok(NewlyMade { id, key }),
+        AgentCreated::NameTaken => Err(name_taken(name)),
+        AgentCreated::LimitReached => Err(agent_limit(limit)),
+    }
+}
+
+/// Returns the values of a new agent with its first key. Fails if the name is reserved.
+pub(crate) fn new_agent(
+    operator: OperatorId,
+    name: &str,
+    wallet_address: Option<String>,
+    now: Timestamp,
+) -> Result<(NewAgent, Secret), ApiError> {
     if names::is_reserved(name) {
         let problem = "is a word of the platform and reserved";
         return Err(ApiError::invalid("/name", problem).with_code(ErrorCode::NameReserved));
     }
     let key = Secret::generate(SecretKind::AgentKey).map_err(ApiError::unavailable)?;
-    let id = AgentId::new(now);
     let new = NewAgent {
-        id,
+        id: AgentId::new(now),
         operator,
         name: name.to_owned(),
         // The database keeps skeletons unique, so that two agents cannot have names that look alike.
@@ -68,20 +86,19 @@ async fn create_with(
         key_hash: key.hash(),
         now,
     };
-    let limit = app.limits.agents_per_operator;
-    match app.store.agent_create_with(new, limit, consent).await? {
-        AgentCreated::Created => Ok(NewlyMade { id, key }),
-        // Only with a consent, and then nobody takes the key, which is of no use.
-        AgentCreated::Before(id) => Ok(NewlyMade { id, key }),
-        AgentCreated::NameTaken => Err(ApiError::new(
-            ErrorCode::NameTaken,
-            format!("the name `{name}`, or one that looks like it, is taken"),
-        )),
-        AgentCreated::LimitReached => {
-            let message = format!("the operator has {limit} agents, which is the limit");
-            Err(ApiError::new(ErrorCode::AgentLimit, message))
-        }
-    }
+    Ok((new, key))
+}
+
+/// Returns the refusal of a name that an agent or a waiting claim has.
+pub(crate) fn name_taken(name: &str) -> ApiError {
+    let message = format!("the name `{name}`, or one that looks like it, is taken");
+    ApiError::new(ErrorCode::NameTaken, message)
+}
+
+/// Returns the refusal of one agent more than `limit`.
+pub(crate) fn agent_limit(limit: u32) -> ApiError {
+    let message = format!("the operator has {limit} agents, which is the limit");
+    ApiError::new(ErrorCode::AgentLimit, message)
 }
 
 /// Gives an agent of `operator` a new key. The present one stays valid for `grace`.

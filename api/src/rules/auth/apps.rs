@@ -12,7 +12,7 @@ use http::header;
 use oauth::challenge::DenialReason;
 use oauth::{OAuthSecretKind as AppSecret, Resource};
 use store::ConnectedApp;
-use types::Kind;
+use types::{Kind, Timestamp};
 
 use super::{INVALID, MAX_CREDENTIAL_BYTES, REQUIRED, account_suspended, bearer, caller, not_approved, refused};
 use crate::call::caller::{Caller, CallerKind, PresentedCredential, Scopes};
@@ -82,9 +82,10 @@ async fn agent(app: &App, text: &str) -> Result<Option<Caller>, ApiError> {
         return Ok(None);
     }
     let principal = app.principal(hash(text)).await?;
-    let Some((caller, suspended)) = principal.map(|principal| caller(Arc::unwrap_or_clone(principal))) else {
+    let Some(principal) = principal else {
         return Ok(None);
     };
+    let (caller, suspended) = caller(app, Arc::unwrap_or_clone(principal))?;
     if suspended {
         return Err(account_suspended(app));
     }
@@ -102,21 +103,28 @@ async fn token(app: &App, text: &str, resource: Resource) -> Result<Option<Calle
     let Some(found) = found.filter(|found| found.resource == resource.path()) else {
         return Ok(None);
     };
+    if is_note_due(&found, now) {
+        app.store.oauth().connection_seen(found.connection.clone(), now).await?;
+    }
+    acting(found).map(Some)
+}
+
+/// Returns true if the use of a connection is noted: each call would be a change otherwise.
+pub(super) fn is_note_due(found: &ConnectedApp, now: Timestamp) -> bool {
+    found.used_at.is_none_or(|used| used.plus(NOTED_EVERY) <= now)
+}
+
+/// Returns the agent that an app acts as.
+pub(super) fn acting(found: ConnectedApp) -> Result<Caller, ApiError> {
     let ConnectedApp {
-        connection,
         operator,
         agent,
         agent_name,
         scopes,
-        used_at,
         ..
     } = found;
     let scopes = oauth::Scopes::parse(&scopes).map_err(|error| ApiError::internal(with_causes(&error)))?;
-    // Each call would be a change otherwise.
-    if used_at.is_none_or(|used| used.plus(NOTED_EVERY) <= now) {
-        app.store.oauth().connection_seen(connection, now).await?;
-    }
-    Ok(Some(Caller {
+    Ok(Caller {
         operator,
         actor: CallerKind::Agent {
             id: agent,
@@ -124,7 +132,8 @@ async fn token(app: &App, text: &str, resource: Resource) -> Result<Option<Calle
         },
         scopes: permissions(scopes),
         credential: Credential::AppToken,
-    }))
+        expires_at: None,
+    })
 }
 
 fn permissions(scopes: oauth::Scopes) -> Scopes {
@@ -143,7 +152,7 @@ pub(crate) const fn of(scope: Scope) -> oauth::Scope {
     }
 }
 
-fn permit(caller: &Caller, spec: &Spec) -> Result<(), ApiError> {
+pub(super) fn permit(caller: &Caller, spec: &Spec) -> Result<(), ApiError> {
     if spec.any_scope || caller.scopes.allow(spec.scope) {
         Ok(())
     } else {

@@ -72,6 +72,20 @@ impl<K: Eq + Hash + Clone, V: Clone> BoundedMap<K, V> {
         self.old.take(key);
     }
 
+    /// Forgets the values of all keys but those that `keep` is true of.
+    pub(super) fn retain(&mut self, keep: impl Fn(&K) -> bool) {
+        for half in [&mut self.young, &mut self.old] {
+            let weight = &mut half.weight;
+            half.entries.retain(|key, (_, of_one)| {
+                let kept = keep(key);
+                if !kept {
+                    *weight -= *of_one;
+                }
+                kept
+            });
+        }
+    }
+
     /// Returns the weight of all values.
     #[cfg(test)]
     pub(super) const fn weight(&self) -> usize {
@@ -126,6 +140,11 @@ mod tests {
         map.insert("b", 1, 5);
         map.remove(&"b");
         assert_eq!((map.get(&"b"), map.weight()), (None, 0));
+        map.insert("c", 1, 2);
+        map.insert("d", 1, 3);
+        map.retain(|key| *key == "d");
+        assert_eq!((map.get(&"c"), map.get(&"d"), map.weight()), (None, Some(1), 3));
+        map.remove(&"d");
         let mut none = BoundedMap::new(0);
         none.insert("a", 1, 1);
         assert_eq!(none.get(&"a"), None);

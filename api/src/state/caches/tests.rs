@@ -33,7 +33,7 @@ impl Scene {
         service.merged(&key, "weather", &[json!({"name": "a"})]).await;
         let of = async |credential: &str| {
             let principal = service.app.principal(crate::secrets::hash(credential)).await;
-            principal.unwrap().unwrap().operator()
+            principal.unwrap().unwrap().operator().unwrap()
         };
         let (maintainer, operator) = (of(&owner).await, of(&reader).await);
         let agents = service

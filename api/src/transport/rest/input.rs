@@ -3,23 +3,27 @@
 //! Invariant: a member has one place in a request. In any other place it is refused, so a body cannot override the
 //! path.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
+use std::fmt;
 
 use axum::RequestPartsExt as _;
 use axum::body::{Body, HttpBody as _};
-use axum::extract::{Query, RawPathParams};
+use axum::extract::{FromRequest as _, Multipart, Query, RawPathParams, Request};
 use bytes::Bytes;
+use data_encoding::BASE64;
 use http::header::{self, HeaderMap, HeaderValue};
 use http::request::Parts;
+use serde::Deserializer as _;
+use serde::de::{MapAccess, Visitor};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use types::json::LostDigits;
 
 use super::{body, takes_body};
-use crate::call::answer::FORM;
-use crate::call::operation::{CallInput, Operation};
+use crate::call::answer::{FORM, MULTIPART, OCTET_STREAM};
+use crate::call::operation::{CallInput, Operation, check_digits, malformed};
 use crate::call::schema::{coerce, takes, whole};
 use crate::call::spec::{ApiKind, ParamLocation};
-use crate::codes::ErrorCode;
 use crate::config::Limits;
 use crate::error::{ApiError, ErrorDetail};
 use crate::state::bodies::BodyReservation;
@@ -99,7 +103,7 @@ impl InputReader<'_> {
         self.headers(&parts.headers);
         let spec = &self.operation.spec;
         // The form of a page without members still carries the token of its session.
-        let is_form = spec.takes == [FORM];
+        let is_form = spec.takes == [FORM] || spec.takes == [MULTIPART];
         if !takes_body(&parts.method) || !(self.operation.has_body() || is_form) {
             return Ok(());
         }
@@ -110,6 +114,11 @@ impl InputReader<'_> {
         let limit = spec.body.limit(limits);
         let patience = limits.body_patience.0;
         let bytes = body::read(&parts.headers, body, limit, reservation, patience).await?;
+        if spec.takes == [MULTIPART] {
+            let fields = multipart(&parts.headers, bytes).await?;
+            self.fields(&fields);
+            return Ok(());
+        }
         self.body(&parts.headers, &bytes)
     }
 
@@ -170,12 +179,21 @@ impl InputReader<'_> {
             self.raw_body = Some(bytes.clone());
             return Ok(());
         }
+        // The bytes of a file, whatever they are.
+        if self.operation.spec.takes.contains(&OCTET_STREAM) && is_octet_stream(headers) {
+            self.raw_body = Some(bytes.clone());
+            return Ok(());
+        }
         // A body of white space counts as none. The schema then reports the members that are missing.
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
         }
         if self.operation.spec.takes == [FORM] {
             return self.form(bytes);
+        }
+        if self.operation.spec.takes.contains(&OCTET_STREAM) && !is_small_beside(bytes, &FILE_MEMBERS) {
+            let problem = format!("must have at most {MOST_BESIDE_FILE} bytes beside `text` and `base64`");
+            return Err(ApiError::invalid("", problem));
         }
         let outline = self.operation.spec.raw_body_member;
         let outline = outline.and_then(|member| types::json::outline(bytes, member));
@@ -212,8 +230,14 @@ impl InputReader<'_> {
     fn form(&mut self, bytes: &Bytes) -> Result<(), ApiError> {
         let pairs: Vec<(String, String)> = serde_urlencoded::from_bytes(bytes)
             .map_err(|_malformed| ApiError::invalid("", "must have a URL-encoded form as its body"))?;
+        self.fields(&pairs);
+        Ok(())
+    }
+
+    /// Reads the fields of a form.
+    fn fields(&mut self, pairs: &[(String, String)]) {
         let mut seen = HashSet::new();
-        for (name, text) in &pairs {
+        for (name, text) in pairs {
             let schema = self.operation.input.property(name);
             // A group of checkboxes sends its name once for each that is checked.
             let is_list = schema.is_some_and(|schema| takes(schema, "array"));
@@ -235,7 +259,6 @@ impl InputReader<'_> {
                 self.put_text(name, text);
             }
         }
-        Ok(())
     }
 
     fn put_text(&mut self, name: &str, text: &str) {
@@ -256,25 +279,74 @@ impl InputReader<'_> {
     }
 }
 
-/// Refuses a body, which is strict JSON, with numbers of which a double drops digits, if the operation says so.
-pub(super) fn check_digits(operation: &Operation, body: &[u8]) -> Result<(), ApiError> {
-    if !operation.spec.keeps_digits {
-        return Ok(());
+/// Members of a body that are a file.
+const FILE_MEMBERS: [&str; 2] = ["text", "base64"];
+/// The most bytes of a body beside its file: values of JSON take many times their text.
+const MOST_BESIDE_FILE: usize = 1 << 20;
+
+/// Returns true if the members of an object that are not `large` are small together. Nothing is built of them. A text that
+/// is no object is left to the parser.
+fn is_small_beside(bytes: &[u8], large: &'static [&'static str]) -> bool {
+    struct Members(&'static [&'static str]);
+
+    impl<'de> Visitor<'de> for Members {
+        type Value = bool;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<bool, A::Error> {
+            let mut beside = 0;
+            while let Some((name, value)) = members.next_entry::<Cow<'_, str>, &RawValue>()? {
+                if !self.0.contains(&&*name) {
+                    beside += name.len() + value.get().len();
+                }
+            }
+            Ok(beside <= MOST_BESIDE_FILE)
+        }
     }
-    let lost = types::json::check_digits(body);
-    if lost.is_empty() {
-        return Ok(());
-    }
-    let details = lost.into_iter().map(|lost| ErrorDetail {
-        problem: format!("must be {}, found {}", LostDigits::EXPECTED, lost.found()),
-        path: lost.path,
-    });
-    Err(ApiError::invalid_all(details.collect()).with_code(ErrorCode::Digits))
+
+    let mut text = serde_json::Deserializer::from_slice(bytes);
+    text.deserialize_map(Members(large))
+        .unwrap_or(bytes.len() <= MOST_BESIDE_FILE)
 }
 
-/// Returns the 400 for a body that is not strict JSON.
-pub(super) fn malformed(error: types::json::JsonError) -> ApiError {
-    ApiError::invalid(error.path, format!("is not strict JSON: {}", error.problem)).with_code(ErrorCode::MalformedJson)
+/// Returns the fields of a form with a file (RFC 7578). A file is its bytes in Base64, and its name is the field `…_name`.
+async fn multipart(headers: &HeaderMap, body: Bytes) -> Result<Vec<(String, String)>, ApiError> {
+    let broken = || ApiError::invalid("", "must have a form of the type `multipart/form-data` as its body");
+    let mut request = Request::new(Body::from(body));
+    if let Some(given) = headers.get(header::CONTENT_TYPE) {
+        // The boundary is a parameter of the type.
+        request.headers_mut().insert(header::CONTENT_TYPE, given.clone());
+    }
+    let mut parts = Multipart::from_request(request, &())
+        .await
+        .map_err(|_rejection| broken())?;
+    let mut fields = Vec::new();
+    while let Some(part) = parts.next_field().await.map_err(|_broken| broken())? {
+        let name = part.name().unwrap_or_default().to_owned();
+        let file = part.file_name().map(str::to_owned);
+        let bytes = part.bytes().await.map_err(|_broken| broken())?;
+        match file {
+            Some(file) => {
+                fields.push((format!("{name}_name"), file));
+                fields.push((name, BASE64.encode(&bytes)));
+            }
+            None => match String::from_utf8(bytes.into()) {
+                Ok(text) => fields.push((name, text)),
+                Err(_not_text) => return Err(broken()),
+            },
+        }
+    }
+    Ok(fields)
+}
+
+/// Returns true if a body is said to be bytes. [`media_type`] has accepted its type.
+fn is_octet_stream(headers: &HeaderMap) -> bool {
+    let given = headers.get(header::CONTENT_TYPE).and_then(|given| given.to_str().ok());
+    let essence = given.and_then(|given| given.split(';').next()).unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case(OCTET_STREAM)
 }
 
 /// Refuses a body of a media type that the operation does not accept, or in an encoding other than UTF-8. A body

@@ -82,6 +82,7 @@ async fn a_session_ends_with_sign_out_and_with_a_suspension() {
     let left = browser.post("/signout", &body).await;
     assert_eq!((left.status.as_u16(), location(&left)), (303, "/"));
     assert!(left.headers[header::SET_COOKIE].to_str().unwrap().contains("Max-Age=0"));
+    assert_eq!(left.headers["clear-site-data"], "\"storage\"");
     assert_eq!(browser.get(CONSOLE).await.status, 303);
 
     let again = Browser::signed_in_again(&service).await;

@@ -79,12 +79,7 @@ impl Store {
         limit: u32,
         consent: Option<NewConsent>,
     ) -> Result<AgentCreated, Error> {
-        texts(&[
-            ("name", &new.name),
-            ("skeleton", &new.skeleton),
-            ("wallet_address", new.wallet_address.as_deref().unwrap_or_default()),
-            ("description", new.description.as_deref().unwrap_or_default()),
-        ])?;
+        check_texts(&new)?;
         self.write(tx!(async move |cx| {
             // The lock makes the count exact: no other agent of this operator is created
             // meanwhile.
@@ -95,42 +90,20 @@ impl Store {
             {
                 return Ok(Change::Undo(AgentCreated::Before(agent)));
             }
-            // A claim that is over must not count, nor hold the name, before a sweep comes by.
-            claims::expire(cx, Due::Of(new.operator, &new.skeleton), new.now).await?;
-            // The limit comes first: an operator at the limit learns that, whatever the
-            // name.
-            if count(cx, new.operator).await? >= i64::from(limit) {
-                return Ok(Change::Undo(AgentCreated::LimitReached));
+            let (operator, id, now) = (new.operator, new.id, new.now);
+            let created = create(cx, new, limit).await?;
+            if created != AgentCreated::Created {
+                return Ok(Change::Undo(created));
             }
-            if !name_take(cx, &new.skeleton, new.id).await? {
-                return Ok(Change::Undo(AgentCreated::NameTaken));
-            }
-            sql!(
-                "INSERT INTO agents
-                     (id, operator_id, name, skeleton, wallet_address, description, key_hash, created_at)
-                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-                new.id,
-                new.operator,
-                new.name,
-                new.skeleton,
-                new.wallet_address,
-                new.description,
-                new.key_hash,
-                new.now
-            )
-            .run(cx)
-            .await?;
-            // The key comes with the agent, so no agent is without one.
-            keys::insert(cx, new.id, new.key_hash.to_vec(), new.now).await?;
             if let Some(consent) = consent {
                 sql!(
                     "INSERT INTO consents (operator_id, request_hash, agent_id, created_at) VALUES ($1, $2, $3, $4)
                      ON CONFLICT (operator_id, request_hash) DO UPDATE SET
                          agent_id = excluded.agent_id, created_at = excluded.created_at",
-                    new.operator,
+                    operator,
                     consent.request_hash,
-                    new.id,
-                    new.now
+                    id,
+                    now
                 )
                 .run(cx)
                 .await?;
@@ -175,6 +148,49 @@ fn of_consent_statement(operator: OperatorId, consent: NewConsent) -> Statement 
         consent.request_hash,
         consent.stale
     )
+}
+
+/// Checks that every engine holds the texts of a new agent.
+pub(super) fn check_texts(new: &NewAgent) -> Result<(), Error> {
+    texts(&[
+        ("name", &new.name),
+        ("skeleton", &new.skeleton),
+        ("wallet_address", new.wallet_address.as_deref().unwrap_or_default()),
+        ("description", new.description.as_deref().unwrap_or_default()),
+    ])
+}
+
+/// Creates an agent with its key. The operator's row is locked, and the texts were checked. If it is not created, the
+/// transaction must be undone.
+pub(super) async fn create(cx: &mut AnyConnection, new: NewAgent, limit: u32) -> Result<AgentCreated, Error> {
+    // A claim that is over must not count, nor hold the name, before a sweep comes by.
+    claims::expire(cx, Due::Of(new.operator, &new.skeleton), new.now).await?;
+    // The limit comes first: an operator at the limit learns that, whatever the
+    // name.
+    if count(cx, new.operator).await? >= i64::from(limit) {
+        return Ok(AgentCreated::LimitReached);
+    }
+    if !name_take(cx, &new.skeleton, new.id).await? {
+        return Ok(AgentCreated::NameTaken);
+    }
+    sql!(
+        "INSERT INTO agents
+             (id, operator_id, name, skeleton, wallet_address, description, key_hash, created_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        new.id,
+        new.operator,
+        new.name,
+        new.skeleton,
+        new.wallet_address,
+        new.description,
+        new.key_hash,
+        new.now
+    )
+    .run(cx)
+    .await?;
+    // The key comes with the agent, so no agent is without one.
+    keys::insert(cx, new.id, new.key_hash.to_vec(), new.now).await?;
+    Ok(AgentCreated::Created)
 }
 
 /// Returns the number of agents of an operator, waiting claims counted. The operator's row is locked and its claims

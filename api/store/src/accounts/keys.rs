@@ -1,14 +1,14 @@
-//! Agents of an operator with their keys: list, replace, remove.
+//! Agents of an operator with their keys: list, replace, end, remove.
 //!
-//! Invariant: an agent that is not removed has one key without end; a key that was replaced has an end. A removed agent
-//! has no key and keeps its name.
+//! Invariant: an agent has at most one key without end; a key that was replaced has an end, and so has one of a login. A
+//! removed agent has no key and keeps its name.
 
 use std::time::Duration;
 
 use sqlx::AnyConnection;
-use types::{AgentId, OperatorId, Timestamp};
+use types::{AgentId, OperatorId, Timestamp, TokenId};
 
-use super::operators;
+use super::{operators, tokens};
 use crate::query::{sql, text, tx};
 use crate::row::{Columns, Row as _, row};
 use crate::writer::Change;
@@ -37,11 +37,15 @@ pub struct Agent {
 
 row! {
     /// Key of an agent, without its secret.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct AgentKey {
+        /// Id of the key: the beginning of its hash, as of an operator's token.
+        pub id: TokenId = "key_hash" => tokens::id_of,
+        /// Device that got the key by a login; `None` for a key that was made otherwise.
+        pub label: Option<String>,
         /// Time of the creation.
         pub created_at: Timestamp,
-        /// Instant from which the key is no longer valid, if it was replaced.
+        /// Instant from which the key is no longer valid: of a login, or if it was replaced.
         pub expires_at: Option<Timestamp>,
     }
 }
@@ -91,8 +95,8 @@ impl Accounts<'_> {
             .await
     }
 
-    /// Gives an agent of an operator a new key. The present key stays valid for `grace`, a key that was replaced before
-    /// no longer than it was. Returns false if the operator has no such agent, or removed it.
+    /// Gives an agent of an operator a new key. The present key and those of logins stay valid for `grace`, but no longer
+    /// than they were. Returns false if the operator has no such agent, or removed it.
     ///
     /// # Errors
     /// [`Error::Refused`] if the hash is in use.
@@ -142,6 +146,33 @@ impl Accounts<'_> {
             .await
     }
 
+    /// Ends one key of an agent: from the commit on it is unknown. Returns false if the agent is not of the operator, or has
+    /// no such key.
+    pub async fn agent_key_end(&self, operator: OperatorId, agent: AgentId, key: TokenId) -> Result<bool, Error> {
+        self.0
+            .write(tx!(async move |cx| {
+                // An agent has few keys, so they are read to find the one with this id.
+                let rows = sql!(
+                    "SELECT agent_keys.key_hash AS key_hash FROM agent_keys
+                     JOIN agents ON agents.id = agent_keys.agent_id
+                     WHERE agents.id = $1 AND agents.operator_id = $2",
+                    agent,
+                    operator
+                )
+                .rows(cx)
+                .await?;
+                for row in rows {
+                    let hash: [u8; 32] = row.get("key_hash")?;
+                    if tokens::id(&hash) == key {
+                        let deleted = sql!("DELETE FROM agent_keys WHERE key_hash = $1", hash).run(cx).await?;
+                        return Ok(Change::Keep(deleted > 0));
+                    }
+                }
+                Ok(Change::Undo(false))
+            }))
+            .await
+    }
+
     /// Removes an agent of an operator: its keys and the tokens of its apps are invalid from the commit on, its name stays taken, and it no longer
     /// counts toward the limit. Returns false if the operator has no such agent, or removed it before.
     pub async fn agent_remove(&self, operator: OperatorId, agent: AgentId, now: Timestamp) -> Result<bool, Error> {
@@ -184,6 +215,28 @@ pub(super) async fn insert(
         key_hash,
         agent,
         now
+    )
+    .run(cx)
+    .await?;
+    Ok(())
+}
+
+/// Adds the key of a login, which ends.
+pub(super) async fn insert_with_end(
+    cx: &mut AnyConnection,
+    agent: AgentId,
+    key_hash: Vec<u8>,
+    now: Timestamp,
+    end: Timestamp,
+    label: &str,
+) -> Result<(), Error> {
+    sql!(
+        "INSERT INTO agent_keys (key_hash, agent_id, created_at, expires_at, label) VALUES ($1, $2, $3, $4, $5)",
+        key_hash,
+        agent,
+        now,
+        end,
+        label.to_owned()
     )
     .run(cx)
     .await?;

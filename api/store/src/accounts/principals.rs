@@ -31,6 +31,8 @@ pub enum Principal {
         name: String,
         /// True if the operator is suspended, or the agent taken down.
         suspended: bool,
+        /// Instant from which the key is no longer valid, if it has an end.
+        expires_at: Option<Timestamp>,
     },
     /// A claim that was not approved, by the key that was given with it.
     Claimed {
@@ -43,15 +45,21 @@ pub enum Principal {
         /// True if the operator is suspended.
         suspended: bool,
     },
+    /// A device whose login was not approved, by the key that it got. It is nobody's.
+    Login {
+        /// Status of the login: pending, rejected or expired.
+        status: ClaimStatus,
+    },
 }
 
 impl Principal {
-    /// The operator it is, acts for, or asks to act for.
-    pub const fn operator(&self) -> OperatorId {
+    /// The operator it is, acts for, or asks to act for; `None` for a login.
+    pub const fn operator(&self) -> Option<OperatorId> {
         match self {
             Self::Operator { operator, .. } | Self::Agent { operator, .. } | Self::Claimed { operator, .. } => {
-                *operator
+                Some(*operator)
             }
+            Self::Login { .. } => None,
         }
     }
 }
@@ -63,10 +71,10 @@ impl Accounts<'_> {
         self.0
             .read(async {
                 let row = sql!(
-                    // An approved claim is an agent, and without a key it is nobody.
+                    // An approved claim or login is an agent, and without a key it is nobody.
                     "SELECT 'agent' AS kind, operators.id AS operator_id,
                             COALESCE(operators.suspended_at, agents.taken_down_at) AS suspended_at,
-                            agents.id AS id, agents.name AS name, '' AS status, CAST(0 AS BIGINT) AS expires_at
+                            agents.id AS id, agents.name AS name, '' AS status, agent_keys.expires_at AS expires_at
                      FROM agent_keys
                      JOIN agents ON agents.id = agent_keys.agent_id
                      JOIN operators ON operators.id = agents.operator_id
@@ -80,7 +88,10 @@ impl Accounts<'_> {
                      SELECT 'claim', operators.id, operators.suspended_at, claims.id, '', claims.status,
                             claims.expires_at
                      FROM claims JOIN operators ON operators.id = claims.operator_id
-                     WHERE claims.key_hash = $1 AND claims.status <> 'approved'",
+                     WHERE claims.key_hash = $1 AND claims.status <> 'approved'
+                     UNION ALL
+                     SELECT 'login', '', CAST(NULL AS BIGINT), '', '', logins.status, logins.expires_at
+                     FROM logins WHERE logins.key_hash = $1 AND logins.status <> 'approved'",
                     hash,
                     now,
                 )
@@ -88,6 +99,10 @@ impl Accounts<'_> {
                 .await?;
                 // Secrets are random, so at most one row matches.
                 let Some(row) = row else { return Ok(None) };
+                if row.value::<&str>("kind")? == "login" {
+                    let status = claims::status(&row, now)?;
+                    return Ok(Some(Principal::Login { status }));
+                }
                 let operator = row.get("operator_id")?;
                 let suspended = row.get::<Option<Timestamp>>("suspended_at")?.is_some();
                 Ok(Some(match row.value::<&str>("kind")? {
@@ -96,6 +111,7 @@ impl Accounts<'_> {
                         operator,
                         name: row.get("name")?,
                         suspended,
+                        expires_at: row.get("expires_at")?,
                     },
                     "claim" => Principal::Claimed {
                         claim: row.get("id")?,

@@ -14,7 +14,7 @@ use crate::{Accounts, Error};
 const DAY: Duration = Duration::from_hours(24);
 
 impl Accounts<'_> {
-    /// Removes links, codes, keys and sessions whose time is over, consents of more than a day ago, and old counts of
+    /// Removes links, codes, logins, keys and sessions whose time is over, consents of more than a day ago, and old counts of
     /// letters. Returns the number of
     /// rows.
     pub async fn tidy(&self, now: Timestamp) -> Result<u64, Error> {
@@ -27,6 +27,9 @@ impl Accounts<'_> {
                     ("DELETE FROM mail_links WHERE expires_at <= $1", now - day),
                     ("DELETE FROM claim_codes WHERE expires_at <= $1", now - day),
                     ("DELETE FROM agent_keys WHERE expires_at <= $1", now),
+                    // The device learns that it was too late.
+                    ("DELETE FROM logins WHERE expires_at <= $1", now - day),
+                    ("DELETE FROM login_tries WHERE tried_at <= $1", now - day),
                     ("DELETE FROM sessions WHERE expires_at <= $1", now),
                     ("DELETE FROM consents WHERE created_at <= $1", now - day),
                     // Days are counted from 1970; the present one and the one before it stay.

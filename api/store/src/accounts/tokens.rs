@@ -3,6 +3,7 @@
 //! Invariant: only the hash of a token is stored, and the token's id is the beginning of that hash. A revoked token has
 //! no row.
 
+use sqlx::any::AnyRow;
 use types::{OperatorId, Timestamp, TokenId};
 
 use super::operators;
@@ -123,8 +124,13 @@ impl Accounts<'_> {
     }
 }
 
-/// Returns the id of the token with this hash.
-fn id(hash: &[u8; 32]) -> TokenId {
+/// Reads the id of a secret from the column with its hash.
+pub(super) fn id_of(row: &AnyRow, column: &'static str) -> Result<TokenId, Error> {
+    Ok(id(&row.get(column)?))
+}
+
+/// Returns the id of the token or key with this hash.
+pub(super) fn id(hash: &[u8; 32]) -> TokenId {
     let mut first = [0; 16];
     // The id names a token in lists and addresses. It is of the hash, so it tells nothing of the
     // secret, and sixteen bytes are enough to be unique.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
-use types::Timestamp;
+use types::{AgentId, OperatorId, Timestamp};
 
 use super::{CONNECTIONS_KEPT, TOKENS_KEPT};
 use crate::accounts::lock_suspended;
@@ -179,7 +179,7 @@ impl Storage for Store {
         let redeemed = self.write_aside(tx!(async move |cx| {
             let Connection { id, grant, family } = &connection;
             // The lock comes first, as in a suspension, which then ends this connection or is seen here.
-            if lock_suspended(cx, grant.operator).await? || is_removed(cx, grant).await? {
+            if lock_suspended(cx, grant.operator).await? || is_removed(cx, grant.operator, grant.agent).await? {
                 return Ok(Change::Undo(Redeemed::Unknown));
             }
             let row = sql!(
@@ -368,13 +368,13 @@ impl Storage for Store {
     }
 }
 
-/// Returns true if the agent of a grant was removed or taken down, or is of another operator.
-async fn is_removed(cx: &mut AnyConnection, grant: &Grant) -> Result<bool, Error> {
+/// Returns true if an agent was removed or taken down, or is of another operator.
+pub(super) async fn is_removed(cx: &mut AnyConnection, operator: OperatorId, agent: AgentId) -> Result<bool, Error> {
     let agent: Option<i64> = sql!(
         "SELECT created_at FROM agents
          WHERE id = $1 AND operator_id = $2 AND removed_at IS NULL AND taken_down_at IS NULL",
-        grant.agent,
-        grant.operator
+        agent,
+        operator
     )
     .scalar_if_any(cx)
     .await?;

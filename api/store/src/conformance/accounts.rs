@@ -39,6 +39,7 @@ pub async fn a_suspension_reaches_tokens_and_keys(url: &str) {
                 Principal::Operator { suspended, .. }
                 | Principal::Agent { suspended, .. }
                 | Principal::Claimed { suspended, .. } => suspended,
+                Principal::Login { .. } => false,
             });
         }
         flags
@@ -80,7 +81,8 @@ pub async fn a_secret_names_its_owner(url: &str) {
             agent,
             operator: id,
             name: "collector".to_owned(),
-            suspended: false
+            suspended: false,
+            expires_at: None
         })
     );
     assert_eq!(store.accounts().principal(&fresh_hash(), at(2)).await.unwrap(), None);

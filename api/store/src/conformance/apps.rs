@@ -13,7 +13,9 @@ use types::{AgentId, OperatorId};
 
 use super::fixture::{agent, at, new_agent, open, operator, race};
 use super::moderation::{back, down};
-use crate::{AgentCreated, NewConsent, ReportKind, ReportReason, Store};
+use crate::{
+    AgentCreated, CONSOLE_CLIENT, CONSOLE_LASTS, CONSOLE_RESOURCE, NewConsent, ReportKind, ReportReason, Store,
+};
 
 const HOUR: i64 = 3_600;
 
@@ -231,4 +233,87 @@ pub async fn a_crowd_of_clients_is_thinned(url: &str) {
     assert_eq!(left().await, ["second", "third", "fourth"]);
     assert_eq!(oauth.clients_prune(at(0), at(20), 1, 9).await.unwrap(), 1);
     assert_eq!(left().await, ["third", "fourth"]);
+}
+
+/// The console acts as an agent of its own operator from a consent until 30 days without use, an end by the person, or the
+/// removal, takedown or suspension; and then from the next consent.
+pub async fn the_console_is_connected_until_something_ends_it(url: &str) {
+    let store = open(url).await;
+    let (ada, eve) = (
+        operator(&store, "ada@example.org").await,
+        operator(&store, "eve@example.org").await,
+    );
+    let desk = agent(&store, ada, "desk").await;
+    let oauth = store.oauth();
+    let is_connected = async |operator, now| oauth.console_app(operator, desk, now).await.unwrap().is_some();
+    assert!(!is_connected(ada, at(1)).await);
+    assert!(
+        !oauth.console_connect(eve, desk, at(1)).await.unwrap(),
+        "another's agent"
+    );
+
+    assert!(oauth.console_connect(ada, desk, at(10)).await.unwrap());
+    assert!(oauth.console_connect(ada, desk, at(11)).await.unwrap());
+    let connections = oauth.connections_of(ada, at(12)).await.unwrap();
+    assert_eq!(connections.len(), 1, "a second consent keeps the connection");
+    let shown = &connections[0];
+    assert_eq!(
+        (shown.client_id.as_str(), shown.resource.as_str(), shown.scopes.as_str()),
+        (CONSOLE_CLIENT, CONSOLE_RESOURCE, "read write")
+    );
+    assert_eq!(shown.ends_at, at(11).plus(CONSOLE_LASTS));
+    let app = oauth.console_app(ada, desk, at(12)).await.unwrap().unwrap();
+    assert_eq!((app.agent, app.agent_name.as_str(), app.operator), (desk, "desk", ada));
+    assert!(!is_connected(eve, at(12)).await, "the connection is of one operator");
+
+    // A use moves the end, and one that comes late does not move it back.
+    oauth.console_seen(app.connection.clone(), at(2_000)).await.unwrap();
+    oauth.console_seen(app.connection.clone(), at(1_000)).await.unwrap();
+    let end = at(2_000).plus(CONSOLE_LASTS);
+    assert!(is_connected(ada, end.minus(std::time::Duration::from_micros(1))).await);
+    assert!(!is_connected(ada, end).await);
+
+    assert!(
+        oauth
+            .connection_end_of(ada, app.connection.clone(), at(3_000))
+            .await
+            .unwrap()
+    );
+    oauth.console_seen(app.connection, at(3_001)).await.unwrap();
+    assert!(!is_connected(ada, at(3_002)).await, "a use revives nothing");
+
+    assert!(oauth.console_connect(ada, desk, at(4_000)).await.unwrap());
+    let item = desk.to_string();
+    let takedown = down(&store, ReportKind::Agent, &item, ReportReason::Spam, at(4_001)).await;
+    assert!(!is_connected(ada, at(4_002)).await);
+    assert!(!oauth.console_connect(ada, desk, at(4_003)).await.unwrap());
+    back(&store, takedown.id, at(4_004)).await;
+    assert!(!is_connected(ada, at(4_005)).await, "it takes another consent");
+    assert!(oauth.console_connect(ada, desk, at(4_006)).await.unwrap());
+    assert!(store.accounts().agent_remove(ada, desk, at(4_007)).await.unwrap());
+    assert!(!is_connected(ada, at(4_008)).await);
+    assert!(!oauth.console_connect(ada, desk, at(4_009)).await.unwrap());
+
+    let other = agent(&store, ada, "other").await;
+    assert!(oauth.console_connect(ada, other, at(5_000)).await.unwrap());
+    store
+        .operator_suspend(ada, "a reason".to_owned(), at(5_001))
+        .await
+        .unwrap();
+    assert_eq!(oauth.console_app(ada, other, at(5_002)).await.unwrap(), None);
+    assert!(!oauth.console_connect(ada, other, at(5_003)).await.unwrap());
+}
+
+/// Consents that are sent at once make one connection.
+pub async fn one_of_many_consents_connects_the_console(url: &str) {
+    let stores = [open(url).await, open(url).await];
+    let store = stores[0].clone();
+    let ada = operator(&store, "ada@example.org").await;
+    let desk = agent(&store, ada, "desk").await;
+    let connected = race(stores, 12, move |store, _| async move {
+        store.oauth().console_connect(ada, desk, at(10)).await.unwrap()
+    })
+    .await;
+    assert_eq!(connected, [true; 12]);
+    assert_eq!(store.oauth().connections_of(ada, at(11)).await.unwrap().len(), 1);
 }

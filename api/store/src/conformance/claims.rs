@@ -112,6 +112,7 @@ pub async fn an_approved_claim_is_an_agent(url: &str) {
         operator: ada,
         name: "Gauge".to_owned(),
         suspended: false,
+        expires_at: None,
     };
     assert_eq!(owner, Some(agent));
     let claim = accounts.claim_of_agent(new.agent, at(2 * DAY)).await.unwrap().unwrap();

@@ -35,7 +35,7 @@ fn new(world: &World, now: Timestamp) -> Upload {
     }
 }
 
-async fn begun(store: &Store, world: &World, now: Timestamp) -> ContributionId {
+pub(super) async fn begun(store: &Store, world: &World, now: Timestamp) -> ContributionId {
     let upload = new(world, now);
     let id = upload.id;
     assert_eq!(
@@ -45,7 +45,7 @@ async fn begun(store: &Store, world: &World, now: Timestamp) -> ContributionId {
     id
 }
 
-async fn complete(store: &Store, world: &World, id: ContributionId, now: Timestamp) -> UploadCompleted {
+pub(super) async fn complete(store: &Store, world: &World, id: ContributionId, now: Timestamp) -> UploadCompleted {
     let contribution = NewContribution {
         id,
         rows: 0,

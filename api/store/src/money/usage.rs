@@ -209,7 +209,7 @@ impl Money<'_> {
     pub async fn maintainers(&self) -> Result<Vec<OperatorId>, Error> {
         self.0
             .read(async {
-                sql!("SELECT DISTINCT operator_id FROM projects ORDER BY operator_id")
+                sql!("SELECT DISTINCT operator_id FROM projects WHERE deleted_at IS NULL ORDER BY operator_id")
                     .rows(&mut self.0.readers())
                     .await?
                     .iter()

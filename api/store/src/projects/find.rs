@@ -127,11 +127,14 @@ impl Store {
     /// Returns the slug and the operator of a project, whoever may see it.
     pub async fn project_owner(&self, id: DatasetId) -> Result<Option<(String, OperatorId)>, Error> {
         self.read(async {
-            sql!("SELECT slug, operator_id FROM projects WHERE id = $1", id)
-                .row_if_any(&mut self.readers())
-                .await?
-                .map(|row| Ok((row.get("slug")?, row.get("operator_id")?)))
-                .transpose()
+            sql!(
+                "SELECT slug, operator_id FROM projects WHERE id = $1 AND deleted_at IS NULL",
+                id
+            )
+            .row_if_any(&mut self.readers())
+            .await?
+            .map(|row| Ok((row.get("slug")?, row.get("operator_id")?)))
+            .transpose()
         })
         .await
     }
@@ -154,7 +157,7 @@ impl Store {
                             (SELECT versions.created_at FROM versions
                              WHERE versions.project_id = projects.id AND versions.version = projects.version) AS head_at
                      FROM projects
-                     WHERE slug = $1
+                     WHERE slug = $1 AND deleted_at IS NULL
                        AND ((taken_down_at IS NULL AND (visibility = 'public' OR operator_id = $2))
                             OR (taken_down_reason IN ('spam', 'inaccurate') AND $2 <> ''
                                 AND EXISTS (SELECT 1 FROM entitlements
@@ -186,7 +189,7 @@ impl Store {
         self.read(async {
             sql!(
                 r"SELECT COUNT(*) AS listed FROM projects
-                 WHERE (visibility = 'public' OR operator_id = $1) AND taken_down_at IS NULL
+                 WHERE (visibility = 'public' OR operator_id = $1) AND taken_down_at IS NULL AND deleted_at IS NULL
                    AND (slug LIKE $2 ESCAPE '\' OR title_key LIKE $2 ESCAPE '\')",
                 filter.viewer.map(|viewer| viewer.to_string()).unwrap_or_default(),
                 pattern(filter.q.as_deref().unwrap_or_default())
@@ -215,7 +218,7 @@ impl Store {
                 ProjectSummary::COLUMNS,
                 r" FROM projects
                  WHERE (updated_at < $1 OR (updated_at = $1 AND id < $2))
-                   AND (visibility = 'public' OR operator_id = $3) AND taken_down_at IS NULL
+                   AND (visibility = 'public' OR operator_id = $3) AND taken_down_at IS NULL AND deleted_at IS NULL
                    AND (slug LIKE $4 ESCAPE '\' OR title_key LIKE $4 ESCAPE '\')
                  ORDER BY updated_at DESC, id DESC LIMIT $5"
             ),

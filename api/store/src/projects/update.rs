@@ -83,7 +83,7 @@ impl Store {
                 // meanwhile.
                 let row = sql!(
                     text!(
-                        "UPDATE projects SET slug = slug WHERE id = $1 RETURNING ",
+                        "UPDATE projects SET slug = slug WHERE id = $1 AND deleted_at IS NULL RETURNING ",
                         Project::COLUMNS,
                         ", price_changed_at"
                     ),

@@ -3,7 +3,14 @@
 use super::*;
 
 /// Statements that undo the migrations from 8 on, which both engines take.
-const UNDO_ACCOUNTS_AND_FLOW: [&str; 113] = [
+const UNDO_ACCOUNTS_AND_FLOW: [&str; 120] = [
+    "DROP INDEX projects_deleted",
+    "ALTER TABLE projects DROP COLUMN deleted_at",
+    "DELETE FROM _sqlx_migrations WHERE version = 29",
+    "DROP TABLE login_tries",
+    "DROP TABLE logins",
+    "ALTER TABLE agent_keys DROP COLUMN label",
+    "DELETE FROM _sqlx_migrations WHERE version = 28",
     "DROP TABLE unit_appeals",
     "DROP TABLE unit_marks",
     "DROP INDEX payments_of_packs",
@@ -278,7 +285,9 @@ async fn pairs_of_a_mailbox_keep_signing_in(url: &str) {
     store.close().await;
     sqlx::any::install_default_drivers();
     let pool = sqlx::AnyPool::connect(url).await.unwrap();
-    for earlier in UNDO_ACCOUNTS_AND_FLOW.into_iter().take(26) {
+    // Those of the migrations from 22 on.
+    let since_mailboxes = |earlier: &&str| *earlier != "DROP TABLE ledger_seals";
+    for earlier in UNDO_ACCOUNTS_AND_FLOW.into_iter().take_while(since_mailboxes) {
         sqlx::query(earlier).execute(&pool).await.unwrap();
     }
     pool.close().await;
@@ -325,7 +334,7 @@ async fn accounts_of_an_earlier_build_are_active(url: &str) {
     let store = Store::connect(url, Options::default()).await.unwrap();
     for secret in [token, key] {
         let owner = store.accounts().principal(&secret, fixture::at(1)).await.unwrap();
-        assert_eq!(owner.unwrap().operator(), id);
+        assert_eq!(owner.unwrap().operator(), Some(id));
     }
     let found = store.operator(id).await.unwrap().unwrap();
     assert_eq!(

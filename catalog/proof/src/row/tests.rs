@@ -10,6 +10,7 @@ fn contract(allow_extra: bool) -> Arc<Contract> {
     let def = json!({"allowExtra": allow_extra, "fields": [
         {"name": "text", "type": "string"}, {"name": "whole", "type": "integer"}, {"name": "double", "type": "number"},
         {"name": "flag", "type": "boolean"}, {"name": "at", "type": "timestamp"}, {"name": "any", "type": "json"},
+        {"name": "day", "type": "date"}, {"name": "price", "type": "decimal", "scale": 2},
         {"name": "온도", "type": "number"}, {"name": "\u{fb33}", "type": "string"}, {"name": "😀", "type": "string"},
     ]});
     Arc::new(serde_json::from_value(def).unwrap())
@@ -78,9 +79,15 @@ fn any_record() -> impl Strategy<Value = Value> {
             .boxed(),
         ),
         some(any_json().boxed()),
+        some(
+            (-719_162_i32..=2_932_896)
+                .prop_map(|days| Date::from_days(days).to_string().into())
+                .boxed(),
+        ),
+        some("-?(0|[1-9][0-9]{0,25})(\\.[0-9]{1,2})?".prop_map(Value::from).boxed()),
         prop::collection::btree_map("[^\u{0}]{1,3}", any_json(), 0..3),
     )
-        .prop_map(|(text, whole, double, flag, at, any, extras)| {
+        .prop_map(|(text, whole, double, flag, at, any, day, price, extras)| {
             let mut record: Map<String, Value> = extras.into_iter().collect();
             let fields = [
                 ("text", text.clone()),
@@ -89,6 +96,8 @@ fn any_record() -> impl Strategy<Value = Value> {
                 ("flag", flag),
                 ("at", at),
                 ("any", any),
+                ("day", day),
+                ("price", price),
                 ("온도", double),
                 ("\u{fb33}", text.clone()),
                 ("😀", text),

@@ -53,6 +53,11 @@ impl Presigner {
         &self.inner.store
     }
 
+    /// Returns the origin of every address (RFC 6454 section 6.1).
+    pub fn origin(&self) -> String {
+        self.inner.bucket.base_url().origin().ascii_serialization()
+    }
+
     /// Returns an address that reads an object. It is valid for `lasting`, at most 7 days.
     pub fn read(&self, object: &Path, lasting: Duration) -> String {
         let SignerState {

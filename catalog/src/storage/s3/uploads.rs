@@ -101,6 +101,11 @@ impl S3Uploads {
         }
     }
 
+    /// Returns the origin of the addresses of parts.
+    pub fn origin(&self) -> String {
+        self.store.presigner.origin()
+    }
+
     /// Begins an upload. Returns the addresses of its parts in order, which are valid for `lasting`, at most 7 days.
     ///
     /// # Errors

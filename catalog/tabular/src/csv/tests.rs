@@ -9,14 +9,20 @@ type Seen = (u64, Vec<String>, Option<RecordProblem>);
 
 /// Reads all records, some bytes at a time.
 fn read(text: &[u8], delimiter: u8, at_once: usize) -> Result<Vec<Seen>, Error> {
-    struct Slowly<'a>(&'a [u8], usize);
-    impl Read for Slowly<'_> {
-        fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-            let most = self.1.min(to.len());
-            self.0.read(&mut to[..most])
-        }
+    read_with(text, CsvFormat::delimited_by(delimiter), at_once)
+}
+
+struct Slowly<'a>(&'a [u8], usize);
+
+impl Read for Slowly<'_> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let most = self.1.min(to.len());
+        self.0.read(&mut to[..most])
     }
-    let mut reader = CsvReader::new(Slowly(text, at_once), delimiter);
+}
+
+fn read_with(text: &[u8], format: CsvFormat, at_once: usize) -> Result<Vec<Seen>, Error> {
+    let mut reader = CsvReader::with_format(Slowly(text, at_once), format);
     let (mut record, mut records) = (CsvRecord::default(), Vec::new());
     while reader.read(&mut record)? {
         let cells = record.cells().map(|cell| String::from_utf8_lossy(cell).into_owned());
@@ -129,7 +135,7 @@ fn a_record_that_is_too_long_takes_bounded_memory_and_the_next_one_is_read() {
         let mut record = CsvRecord::default();
         assert!(reader.read(&mut record).unwrap());
         assert_eq!(record.problem(), Some(RecordProblem::TooLong), "{piece:?}");
-        assert!(record.bytes.capacity() <= 4 * MAX_RECORD_BYTES && record.ends.len() <= MAX_RECORD_BYTES + 1);
+        assert!(record.cells().len() <= MAX_CELLS, "{piece:?}");
         assert!(reader.read(&mut record).unwrap());
         assert_eq!(record.cells().collect::<Vec<_>>(), [b"next"], "{piece:?}");
         assert!(!reader.read(&mut record).unwrap());
@@ -142,38 +148,122 @@ fn a_record_that_is_too_long_takes_bounded_memory_and_the_next_one_is_read() {
     );
 }
 
+#[test]
+fn a_backslash_escapes_within_quotes_only_where_the_format_says_so() {
+    let escaped = CsvFormat {
+        escape: QuoteEscape::Backslash,
+        ..CsvFormat::delimited_by(b',')
+    };
+    let cells = |text: &str, format: CsvFormat| {
+        let mut reader = CsvReader::with_format(text.as_bytes(), format);
+        let (mut record, mut records) = (CsvRecord::default(), Vec::new());
+        while reader.read(&mut record).unwrap() {
+            let cells = record.cells().map(|cell| String::from_utf8_lossy(cell).into_owned());
+            records.push(cells.collect::<Vec<_>>());
+        }
+        records
+    };
+    assert_eq!(
+        cells("\"a\\\"b\\\\\",\\N\n\"c\\\nd\",\"e\"\"f\"\n", escaped),
+        [["a\"b\\", "\\N"], ["c\nd", "e\"f"]]
+    );
+    assert_eq!(
+        cells("\"C:\\new\\t\",\"\\,\\é\"\n", escaped),
+        [["C:\\new\\t", ",\\é"]],
+        "a backslash before any other byte is none that escapes"
+    );
+    assert_eq!(cells("\"a\\\",b\n", CsvFormat::delimited_by(b',')), [["a\\", "b"]]);
+    let unquoted = CsvFormat {
+        quote: None,
+        ..CsvFormat::delimited_by(b'|')
+    };
+    assert_eq!(cells("\"a|b\nc\"|d", unquoted), [["\"a", "b"], ["c\"", "d"]]);
+    let single = CsvFormat {
+        quote: Some(b'\''),
+        ..CsvFormat::delimited_by(b';')
+    };
+    assert_eq!(cells("'a;b';\"c'\n", single), [["a;b", "\"c'"]]);
+}
+
+#[test]
+fn lines_are_passed_over_whatever_they_say() {
+    for at_once in [1, usize::MAX] {
+        let mut reader = CsvReader::new(Slowly(b"\"x\r\ny\"\rz\n\na,b\nlast", at_once), b',');
+        for line in 2..=4 {
+            assert!(reader.skip_line().unwrap());
+            assert_eq!(reader.line(), line);
+        }
+        let mut record = CsvRecord::default();
+        assert!(reader.read(&mut record).unwrap());
+        assert_eq!((record.line(), record.len()), (5, 2));
+        assert!(reader.skip_line().unwrap());
+        assert!(!reader.skip_line().unwrap());
+    }
+}
+
 /// A cell of a file by RFC 4180, and whether it is written with quotes.
 fn cell() -> impl Strategy<Value = (String, bool)> {
     prop_oneof![
-        3 => ("[ -!#-+\\--~äöü水]{0,6}", Just(false)),
-        2 => ("[ -~\r\n\t,\"äö水]{0,8}", Just(true)),
+        3 => ("[a-c0-9 .\\\\äöü水]{0,6}", Just(false)),
+        2 => ("[ -~\r\n\t,;|\"'äö水]{0,8}", Just(true)),
     ]
 }
 
+/// The signs of a file.
+fn format() -> impl Strategy<Value = CsvFormat> {
+    let delimiters = prop::sample::select(b",;|\t".to_vec());
+    let quotes = prop::sample::select(b"\"'".to_vec());
+    (delimiters, quotes, any::<bool>()).prop_map(|(delimiter, quote, is_double)| CsvFormat {
+        delimiter,
+        quote: Some(quote),
+        escape: if is_double {
+            QuoteEscape::Double
+        } else {
+            QuoteEscape::Backslash
+        },
+    })
+}
+
 proptest! {
-    /// RFC 4180 section 2, with lines of any length.
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// RFC 4180 section 2, with lines of any length, other delimiters and quotes, and backslashes.
     #[test]
     fn a_file_by_the_rfc_is_read_as_the_crate_csv_reads_it(
         rows in prop::collection::vec(prop::collection::vec(cell(), 1..5), 0..8),
+        format in format(),
         is_crlf in any::<bool>(),
         is_ended in any::<bool>(),
         at_once in 1_usize..20,
     ) {
         let end = if is_crlf { "\r\n" } else { "\n" };
-        let written = |(text, is_quoted): &(String, bool)| {
-            if *is_quoted { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.clone() }
+        let quote = char::from(format.quote.unwrap());
+        let is_double = format.escape == QuoteEscape::Double;
+        let written = |(text, is_quoted): &(String, bool)| match (is_quoted, is_double) {
+            (false, _) => text.clone(),
+            (true, true) => format!("{quote}{}{quote}", text.replace(quote, &format!("{quote}{quote}"))),
+            (true, false) => {
+                format!("{quote}{}{quote}", text.replace('\\', "\\\\").replace(quote, &format!("\\{quote}")))
+            }
         };
-        let lines = rows.iter().map(|row| row.iter().map(written).collect::<Vec<_>>().join(","));
+        let delimiter = char::from(format.delimiter).to_string();
+        let lines = rows.iter().map(|row| row.iter().map(written).collect::<Vec<_>>().join(&delimiter));
         let mut text = lines.collect::<Vec<_>>().join(end);
         if is_ended {
             text.push_str(end);
         }
-        let mut theirs = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
+        let mut theirs = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .delimiter(format.delimiter)
+            .quote(quote as u8)
+            .escape((!is_double).then_some(b'\\'))
+            .from_reader(text.as_bytes());
         let theirs: Vec<Vec<String>> = theirs
             .records()
             .map(|record| record.unwrap().iter().map(str::to_owned).collect())
             .collect();
-        let ours = read(text.as_bytes(), b',', at_once).unwrap();
+        let ours = read_with(text.as_bytes(), format, at_once).unwrap();
         prop_assert!(ours.iter().all(|(_, _, problem)| problem.is_none()), "{text:?}: {ours:?}");
         let ours: Vec<Vec<String>> = ours.into_iter().map(|(_, cells, _)| cells).collect();
         prop_assert_eq!(ours, theirs, "{:?}", text);
@@ -181,9 +271,13 @@ proptest! {
 
     /// Whatever a file says, no cell has bytes that the file does not have, and reading ends.
     #[test]
-    fn any_text_is_read_alike_whatever_is_read_at_once(text in "[ab,\" \t\r\n]{0,40}", at_once in 1_usize..9) {
-        let whole = read(text.as_bytes(), b',', usize::MAX);
-        let pieces = read(text.as_bytes(), b',', at_once);
+    fn any_text_is_read_alike_whatever_is_read_at_once(
+        text in "[ab,\\\\\" \t\r\n]{0,40}",
+        format in format(),
+        at_once in 1_usize..9,
+    ) {
+        let whole = read_with(text.as_bytes(), format, usize::MAX);
+        let pieces = read_with(text.as_bytes(), format, at_once);
         prop_assert_eq!(format!("{whole:?}"), format!("{pieces:?}"));
     }
 }

@@ -5,12 +5,13 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array as _, ArrayRef, BinaryBuilder, BooleanBuilder, Float64Builder, Int64Builder, StringArray, StringBuilder,
-    TimestampMicrosecondBuilder,
+    Array as _, ArrayRef, BinaryBuilder, BooleanBuilder, Date32Builder, Decimal128Builder, Float64Builder,
+    Int64Builder, StringArray, StringBuilder, TimestampMicrosecondBuilder,
 };
 use serde_json::{Number, Value};
 
-use crate::{FieldType, Timestamp, canonical};
+use crate::decimal::{self, DecimalError};
+use crate::{Date, FieldType, Timestamp, canonical, date};
 
 /// 2^53: every integer up to it is exact as an IEEE double.
 const EXACT_DOUBLE: u64 = 1 << 53;
@@ -31,6 +32,10 @@ pub(super) enum PlainValue {
     Boolean(bool),
     /// An instant with its text, which is the canonical form.
     Instant(i64, Span),
+    /// A day with its text, which is the canonical form.
+    Day(Date, Span),
+    /// The units of a decimal as bytes. As a number of 128 bits they would make every value larger.
+    Decimal([u8; 16]),
 }
 
 /// The builder of one column.
@@ -43,6 +48,9 @@ pub(super) enum ColumnBuilder {
     Number(Float64Builder),
     Boolean(BooleanBuilder),
     Timestamp(TimestampMicrosecondBuilder),
+    Date(Date32Builder),
+    /// Units, with the scale.
+    Decimal(Decimal128Builder, u8),
 }
 
 impl ColumnBuilder {
@@ -57,6 +65,11 @@ impl ColumnBuilder {
             FieldType::Timestamp => {
                 Self::Timestamp(TimestampMicrosecondBuilder::with_capacity(rows).with_timezone("UTC"))
             }
+            FieldType::Date => Self::Date(Date32Builder::with_capacity(rows)),
+            FieldType::Decimal(scale) => Self::Decimal(
+                Decimal128Builder::with_capacity(rows).with_data_type(kind.arrow()),
+                scale,
+            ),
         }
     }
 
@@ -68,6 +81,8 @@ impl ColumnBuilder {
             Self::Number(builder) => builder.append_null(),
             Self::Boolean(builder) => builder.append_null(),
             Self::Timestamp(builder) => builder.append_null(),
+            Self::Date(builder) => builder.append_null(),
+            Self::Decimal(builder, _) => builder.append_null(),
         }
     }
 
@@ -125,6 +140,29 @@ impl ColumnBuilder {
                 }
                 "type"
             }
+            (Self::Date(builder), Value::String(text)) => {
+                if let Some(day) = date::parse(text.as_bytes()) {
+                    builder.append_value(day.days());
+                    canonical::write_string(out, text);
+                    return Ok(());
+                }
+                "type"
+            }
+            (Self::Decimal(builder, scale), Value::String(_) | Value::Number(_)) => {
+                let units = match value {
+                    Value::String(text) => decimal::parse(text.as_bytes(), *scale),
+                    Value::Number(number) => decimal::of_number(number, *scale),
+                    _ => Err(DecimalError::Syntax),
+                };
+                match units {
+                    Ok(units) => {
+                        append_decimal(builder, units, *scale, out);
+                        return Ok(());
+                    }
+                    Err(DecimalError::Syntax) => "type",
+                    Err(DecimalError::Digits) => "range",
+                }
+            }
             _ => "type",
         };
         self.append_null();
@@ -164,6 +202,15 @@ impl ColumnBuilder {
                 out.extend_from_slice(spelled(span));
                 out.push(b'"');
             }
+            (Self::Date(builder), PlainValue::Day(day, span)) => {
+                builder.append_value(day.days());
+                out.push(b'"');
+                out.extend_from_slice(spelled(span));
+                out.push(b'"');
+            }
+            (Self::Decimal(builder, scale), PlainValue::Decimal(units)) => {
+                append_decimal(builder, i128::from_le_bytes(units), *scale, out);
+            }
             // Unreachable: values are made for the types of their columns.
             _ => {
                 self.append_null();
@@ -185,8 +232,18 @@ impl ColumnBuilder {
             Self::Number(builder) => Arc::new(builder.finish()),
             Self::Boolean(builder) => Arc::new(builder.finish()),
             Self::Timestamp(builder) => Arc::new(builder.finish()),
+            Self::Date(builder) => Arc::new(builder.finish()),
+            Self::Decimal(builder, _) => Arc::new(builder.finish()),
         }
     }
+}
+
+/// Appends a decimal to its column, and its canonical form to `out`.
+fn append_decimal(builder: &mut Decimal128Builder, units: i128, scale: u8, out: &mut Vec<u8>) {
+    builder.append_value(units);
+    out.push(b'"');
+    decimal::write(out, units, scale);
+    out.push(b'"');
 }
 
 /// Converts a JSON number to an integer; `1.0` is 1. Returns the broken rule if it is fractional or out of range.
@@ -225,8 +282,6 @@ fn double(number: &Number) -> Result<f64, &'static str> {
 /// microseconds. Returns `None` for any other text, also for a timestamp in another spelling.
 pub(super) fn plain_instant(text: &[u8]) -> Option<i64> {
     const FORM: &[u8; 20] = b"0000-00-00T00:00:00Z";
-    const DAYS: [i64; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    const BEFORE: [i64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
     let text: &[u8; 20] = text.try_into().ok()?;
     let formed = text.iter().zip(FORM).fold(true, |formed, (byte, form)| {
         formed
@@ -240,19 +295,11 @@ pub(super) fn plain_instant(text: &[u8]) -> Option<i64> {
         return None;
     }
     let two = |at: usize| i64::from(text[at] - b'0') * 10 + i64::from(text[at + 1] - b'0');
-    let (year, day) = (two(0) * 100 + two(2), two(8));
     let (hour, minute, second) = (two(11), two(14), two(17));
-    let month = usize::try_from(two(5)).ok()?.checked_sub(1)?;
-    let leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    let longest = DAYS.get(month)? + i64::from(leap && month == 1);
-    if year < 1 || day < 1 || day > longest || hour > 23 || minute > 59 || second > 59 {
+    if hour > 23 || minute > 59 || second > 59 {
         return None;
     }
-    let years = year - 1;
-    let leap_days = years / 4 - years / 100 + years / 400;
-    let days = years * 365 + leap_days + BEFORE[month] + i64::from(leap && month > 1) + day - 1;
-    // 719,162 days lie between 0001-01-01 and 1970-01-01.
-    let days = days - 719_162;
+    let days = date::days_of(text.first_chunk()?)?;
     Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000)
 }
 

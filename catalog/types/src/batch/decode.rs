@@ -2,6 +2,7 @@
 //!
 //! Invariant: every record adds one row to every part of a batch.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -12,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::column::{ColumnBuilder, PlainValue};
 use super::{Batch, Canonical, Defect, MAX_DEFECTS};
-use crate::{Contract, FieldType, canonical, json};
+use crate::{Contract, FieldType, canonical, decimal, json};
 
 /// The most characters of a refused scalar that a defect shows.
 const MAX_SHOWN_CHARS: usize = 40;
@@ -69,7 +70,7 @@ impl<'a> RecordDecoder<'a> {
             Value::Object(members) => self.split_members(members),
             record => {
                 self.defects
-                    .add("not_object", || (String::new(), "an object", describe(record)));
+                    .add("not_object", || (String::new(), "an object".into(), describe(record)));
                 (vec![None; self.members.len()], Vec::new())
             }
         };
@@ -91,7 +92,7 @@ impl<'a> RecordDecoder<'a> {
                     if field.required && record.is_object() {
                         let actual = if absent.is_some() { "null" } else { "nothing" };
                         self.defects.add("missing", || {
-                            (pointer(&field.name), field.kind.name(), actual.to_owned())
+                            (pointer(&field.name), field.kind.name().into(), actual.to_owned())
                         });
                     }
                 }
@@ -172,8 +173,9 @@ impl<'a> RecordDecoder<'a> {
             .collect();
         if !contract.allow_extra() {
             for (name, value) in extras.drain(..) {
-                self.defects
-                    .add("extra", || (pointer(name), "no member of this name", describe(value)));
+                self.defects.add("extra", || {
+                    (pointer(name), "no member of this name".into(), describe(value))
+                });
             }
         }
         // A null member means the same as an absent one, and the canonical form has none.
@@ -195,16 +197,9 @@ impl<'a> RecordDecoder<'a> {
             // The member's name was written already and is taken back.
             out.truncate(before);
             let field = &self.contract.fields()[index];
-            let expected = match (field.kind, code) {
-                (FieldType::Integer, "range") => "integer from -2^63 to 2^63-1, exact",
-                (FieldType::Number, "range") => "number that an IEEE double holds exactly",
-                (FieldType::Timestamp, _) => {
-                    "timestamp: RFC 3339 with an offset, years 1 to 9999, at most microseconds"
-                }
-                (kind, _) => kind.name(),
-            };
+            let expected = || expected(field.kind, code, value);
             self.defects
-                .add(code, || (pointer(&field.name), expected, describe(value)));
+                .add(code, || (pointer(&field.name), expected(), describe(value)));
         }
     }
 
@@ -261,7 +256,7 @@ impl Defects {
     }
 
     /// Adds a defect. `text` returns its path, the expected and the actual value.
-    fn add(&mut self, code: &'static str, text: impl FnOnce() -> (String, &'static str, String)) {
+    fn add(&mut self, code: &'static str, text: impl FnOnce() -> (String, Cow<'static, str>, String)) {
         self.count += 1;
         // Beyond the limit the text is not even made.
         if self.count <= MAX_DEFECTS {
@@ -270,7 +265,7 @@ impl Defects {
                 row: self.row,
                 code,
                 path,
-                expected: expected.to_owned(),
+                expected: expected.into_owned(),
                 actual,
             });
         }
@@ -290,6 +285,30 @@ impl Defects {
             });
         }
     }
+}
+
+/// Returns the value that a field asks for, in words that say how to repair `value`.
+fn expected(kind: FieldType, code: &str, value: &Value) -> Cow<'static, str> {
+    let words = match (kind, code) {
+        (FieldType::Integer, "range") => "integer from -2^63 to 2^63-1, exact",
+        (FieldType::Number, "range") => "number that an IEEE double holds exactly",
+        (FieldType::Timestamp, _) => "timestamp: RFC 3339 with an offset, years 1 to 9999, at most microseconds",
+        (FieldType::Date, _) => "date: YYYY-MM-DD, years 0001 to 9999, a day that exists",
+        (FieldType::Decimal(scale), _) => {
+            let before = decimal::MAX_DIGITS.saturating_sub(scale);
+            let text = if value.is_number() {
+                "; send more than 15 digits as text"
+            } else {
+                ""
+            };
+            return format!(
+                "decimal: digits without leading zeros, at most {before} before and {scale} after the point{text}"
+            )
+            .into();
+        }
+        (kind, _) => kind.name(),
+    };
+    words.into()
 }
 
 /// Returns the canonical JSON object of the extra members.

@@ -13,10 +13,12 @@ use super::Batch;
 use super::column::{PlainValue, Span, plain_instant};
 use super::decode::RecordDecoder;
 use crate::json::{self, JsonError};
-use crate::{Contract, FieldType};
+use crate::{Contract, FieldType, date, decimal};
 
 /// 2^53: every integer up to it is exact as an IEEE double.
 const EXACT_DOUBLE: u64 = 1 << 53;
+/// The largest integer of 15 digits, which is a decimal whatever its digits.
+const SURE_DECIMAL: u64 = 999_999_999_999_999;
 
 /// Records decoded from lines.
 #[derive(Debug)]
@@ -214,13 +216,41 @@ fn fit(line: &[u8], value: PlainValue, kind: FieldType) -> Option<PlainValue> {
             Some(PlainValue::Number(integer as f64, Some(span)))
         }
         (FieldType::Timestamp, PlainValue::Text(span)) => instant(line, span),
-        _ => None,
+        (FieldType::Date, PlainValue::Text(span)) => {
+            Some(PlainValue::Day(date::parse(line.get(span.0..span.1)?)?, span))
+        }
+        (FieldType::Decimal(scale), PlainValue::Text((start, end))) => plain_decimal(line.get(start..end)?, scale),
+        // Such a number has its shortest spelling, so its text is the decimal.
+        (FieldType::Decimal(scale), PlainValue::Number(_, Some((start, end)))) => {
+            plain_decimal(line.get(start..end)?, scale)
+        }
+        (FieldType::Decimal(scale), PlainValue::Integer(integer, (start, end)))
+            if integer.unsigned_abs() <= SURE_DECIMAL =>
+        {
+            plain_decimal(line.get(start..end)?, scale)
+        }
+        (
+            FieldType::String
+            | FieldType::Integer
+            | FieldType::Number
+            | FieldType::Boolean
+            | FieldType::Timestamp
+            | FieldType::Json
+            | FieldType::Date
+            | FieldType::Decimal(_),
+            _,
+        ) => None,
     }
 }
 
 fn instant(line: &[u8], (start, end): Span) -> Option<PlainValue> {
     let micros = plain_instant(line.get(start..end)?)?;
     Some(PlainValue::Instant(micros, (start, end)))
+}
+
+fn plain_decimal(text: &[u8], scale: u8) -> Option<PlainValue> {
+    let units = decimal::parse(text, scale).ok()?;
+    Some(PlainValue::Decimal(units.to_le_bytes()))
 }
 
 #[cfg(test)]

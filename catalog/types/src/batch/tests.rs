@@ -155,6 +155,80 @@ fn every_misfit_is_named() {
     assert_eq!(batch.len(), 6);
 }
 
+/// Frozen: these keys are stored in tables.
+#[test]
+fn golden_vectors_of_days_and_decimals() {
+    let contract = Arc::new(
+        serde_json::from_value(json!({"fields": [
+            {"name": "day", "type": "date"}, {"name": "price", "type": "decimal", "scale": 2},
+            {"name": "wei", "type": "decimal", "scale": 0},
+        ]}))
+        .unwrap(),
+    );
+    let records = [
+        json!({"day": "2020-02-29", "price": "12.5", "wei": "170141183460469231731"}),
+        json!({"price": "-0.00"}),
+        json!({"price": -7}),
+    ];
+    let batch = Batch::decode(&contract, &records);
+    assert_eq!(batch.defects(), []);
+    let canonical = |row| String::from_utf8(batch.canonical(row).to_vec()).unwrap();
+    assert_eq!(
+        [canonical(0), canonical(1), canonical(2)],
+        [
+            r#"{"day":"2020-02-29","price":"12.50","wei":"170141183460469231731"}"#,
+            r#"{"price":"0.00"}"#,
+            r#"{"price":"-7.00"}"#,
+        ]
+    );
+    let keys: Vec<_> = batch.keys().iter().map(|key| format!("{key:?}")).collect();
+    assert_eq!(
+        keys,
+        [
+            "f07564a993a528be6cb969d4febc2aeb",
+            "5d3306a2e598ffaa46f5674076f91872",
+            "91e1b501ffd9bb61d1d3c297b1d573e3",
+        ]
+    );
+}
+
+#[test]
+fn a_day_or_decimal_that_does_not_fit_says_what_to_send() {
+    let contract = Arc::new(
+        serde_json::from_value(json!({"fields": [
+            {"name": "day", "type": "date"}, {"name": "price", "type": "decimal", "scale": 2},
+        ]}))
+        .unwrap(),
+    );
+    let text = "decimal: digits without leading zeros, at most 26 before and 2 after the point";
+    let number = format!("{text}; send more than 15 digits as text");
+    for (record, code, expected, actual) in [
+        (
+            json!({"day": "2021-02-29"}),
+            "type",
+            "date: YYYY-MM-DD, years 0001 to 9999, a day that exists",
+            "string",
+        ),
+        (json!({"price": "012.5"}), "type", text, "string"),
+        (json!({"price": "1e3"}), "type", text, "string"),
+        (json!({"price": "1.234"}), "range", text, "string"),
+        (
+            json!({"price": 0.300_000_000_000_000_04}),
+            "range",
+            &*number,
+            "number 0.30000000000000004",
+        ),
+        (json!({"price": [1]}), "type", text, "array"),
+    ] {
+        let batch = Batch::decode(&contract, &[record]);
+        let defect = &batch.defects()[0];
+        assert_eq!(
+            (defect.code, &*defect.expected, &*defect.actual),
+            (code, expected, actual)
+        );
+    }
+}
+
 #[test]
 fn of_many_defects_of_a_row_the_first_are_named_and_the_others_counted() {
     let wrong = |count: usize| {

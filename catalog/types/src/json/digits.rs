@@ -52,7 +52,7 @@ impl LostDigits {
             Some(begin) if begin.len() < self.number.len() => (begin, "…"),
             _ => (self.number.as_str(), ""),
         };
-        format!("{number}{end}; send it as text to a `string` field")
+        format!("{number}{end}; send it as text to a `decimal` or `string` field")
     }
 }
 

@@ -7,14 +7,14 @@ use std::io::Write as _;
 use std::ops::Range;
 
 use arrow::array::{
-    Array, AsArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
+    Array, AsArray, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, RecordBatch, StringArray,
+    TimestampMicrosecondArray,
 };
-use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType};
+use arrow::datatypes::{DataType, Date32Type, Decimal128Type, Float64Type, Int64Type, TimestampMicrosecondType};
 use arrow::error::ArrowError;
 
-use crate::Timestamp;
-use crate::clock::civil;
 use crate::contract::{Contract, EXTRA_COLUMN, FieldType, RESERVED_PREFIX};
+use crate::{Date, Timestamp, date, decimal};
 
 /// The rows of a batch, ready to be written.
 #[derive(Debug)]
@@ -39,6 +39,9 @@ enum RenderedValues {
     Number(Float64Array),
     Boolean(BooleanArray),
     Timestamp(TimestampMicrosecondArray),
+    Date(Date32Array),
+    /// Units, with the scale.
+    Decimal(Decimal128Array, u8),
 }
 
 impl RenderedLines {
@@ -122,6 +125,10 @@ fn values(column: &dyn Array, json: bool) -> Result<RenderedValues, ArrowError> 
         DataType::Timestamp(_, _) => {
             RenderedValues::Timestamp(column.as_primitive::<TimestampMicrosecondType>().clone())
         }
+        DataType::Date32 => RenderedValues::Date(column.as_primitive::<Date32Type>().clone()),
+        DataType::Decimal128(_, scale) => {
+            RenderedValues::Decimal(column.as_primitive::<Decimal128Type>().clone(), scale.unsigned_abs())
+        }
         other => {
             return Err(ArrowError::NotYetImplemented(format!(
                 "rendering a column of type {other}"
@@ -142,7 +149,20 @@ impl RenderedValues {
                 out.extend_from_slice(word);
             }
             Self::Timestamp(values) if values.is_valid(row) => timestamp(out, values.value(row)),
-            _ => out.extend_from_slice(b"null"),
+            Self::Date(values) if values.is_valid(row) => day(out, values.value(row)),
+            Self::Decimal(values, scale) if values.is_valid(row) => {
+                out.push(b'"');
+                decimal::write(out, values.value(row), *scale);
+                out.push(b'"');
+            }
+            Self::Text(_)
+            | Self::Json(_)
+            | Self::Integer(_)
+            | Self::Number(_)
+            | Self::Boolean(_)
+            | Self::Timestamp(_)
+            | Self::Date(_)
+            | Self::Decimal(..) => out.extend_from_slice(b"null"),
         }
     }
 }
@@ -202,27 +222,31 @@ fn plain(bytes: &[u8]) -> usize {
     done + tail.iter().position(special).unwrap_or(tail.len())
 }
 
+/// Writes a day as [`Date`] shows it.
+fn day(out: &mut Vec<u8>, days: i32) {
+    match date::text_of(days.into()) {
+        Some(text) => {
+            out.push(b'"');
+            out.extend_from_slice(&text);
+            out.push(b'"');
+        }
+        None => write!(out, "\"{}\"", Date::from_days(days)).unwrap_or_default(),
+    }
+}
+
 /// Writes an instant as [`Timestamp`] shows it, with a fast path for the years 1 to 9999.
 fn timestamp(out: &mut Vec<u8>, micros: i64) {
     const DAY: i64 = 86_400;
     let (seconds, fraction) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
     let (days, second) = (seconds.div_euclid(DAY), seconds.rem_euclid(DAY));
-    let (year, month, day) = civil(days);
-    if !(1..=9_999).contains(&year) {
+    let Some(day) = date::text_of(days) else {
         write!(out, "\"{}\"", Timestamp::from_micros(micros)).unwrap_or_default();
         return;
-    }
+    };
     let digit = |value: i64| u8::try_from(value % 10).unwrap_or(0) + b'0';
     let mut text = *b"\"0000-00-00T00:00:00";
-    let fields = [
-        (1, year / 100),
-        (3, year),
-        (6, month),
-        (9, day),
-        (12, second / 3_600),
-        (15, second / 60 % 60),
-    ];
-    for (at, value) in fields.into_iter().chain([(18, second % 60)]) {
+    text[1..=day.len()].copy_from_slice(&day);
+    for (at, value) in [(12, second / 3_600), (15, second / 60 % 60), (18, second % 60)] {
         text[at] = digit(value / 10);
         text[at + 1] = digit(value);
     }

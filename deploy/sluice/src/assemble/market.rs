@@ -10,6 +10,7 @@ use api::App;
 use api::flow::PaymentReconciler;
 use api::flow::PayoutTask;
 use api::flow::jobs::JobRunner;
+use api::flow::jobs::delete_table::DeleteTable;
 use api::flow::jobs::later_prints::MakeVectors;
 use api::flow::jobs::mail::MailHandler;
 use api::flow::jobs::points::BatchPoints;
@@ -112,8 +113,10 @@ pub(super) async fn run_jobs(
     let forget_prints = ForgetFingerprints::new(store.clone(), app.catalog.clone(), Arc::clone(&clock));
     let vectors = MakeVectors::new(store.clone(), app.catalog.clone(), embedder, Arc::clone(&clock));
     vectors.add(None).await?;
+    let delete_table = DeleteTable::new(store.clone(), app.catalog.clone(), Arc::clone(&clock));
     let jobs = JobRunner::new(store.clone(), Arc::clone(&clock))
         .with(MakeVectors::KIND, Arc::new(vectors))
+        .with(DeleteTable::KIND, Arc::new(delete_table))
         .with(api::rules::letters::KIND, Arc::new(letters))
         .with(BatchPoints::KIND, Arc::new(BatchPoints::new(store.clone())))
         .with(ForgetFingerprints::KIND, Arc::new(forget_prints))

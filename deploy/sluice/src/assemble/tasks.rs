@@ -5,13 +5,14 @@
 use std::net::SocketAddr;
 
 use api::state::open_files::OpenFiles;
+use catalog::Catalog;
 use futures_util::FutureExt;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
 use crate::exporter::Exporter;
-use crate::open_files;
+use crate::{deleted_tables, open_files};
 
 /// The background tasks and their stop signal.
 #[derive(Debug, Default)]
@@ -26,6 +27,15 @@ impl Tasks {
     pub(crate) fn watch_files(&mut self) {
         let files = self.open_files.clone();
         self.spawn("open files", |stop| open_files::watch(files, stop).map(anyhow::Ok));
+    }
+
+    /// Starts the task that drops keys of deleted tables, and returns the catalog.
+    pub(crate) fn watch_deletions(&mut self, catalog: Catalog) -> Catalog {
+        let compared = catalog.clone();
+        self.spawn("deleted tables", |stop| {
+            deleted_tables::watch(compared, stop).map(anyhow::Ok)
+        });
+        catalog
     }
 
     // The name is kept with the result, so that an error says which task failed.

@@ -38,6 +38,21 @@ pub(super) struct CheckedCounts {
 }
 
 impl CheckedCounts {
+    fn of(contributions: &[ContributionEntry], report: &Report) -> Self {
+        let count = |status: &[ContributionStatus]| {
+            let counted = contributions.iter().filter(|entry| status.contains(&entry.status));
+            counted.count() as u64
+        };
+        Self {
+            versions: report.versions.len() as u64,
+            records: report.records,
+            merged: count(&[ContributionStatus::Merged]),
+            rejected: count(&[ContributionStatus::Rejected]),
+            open: count(&[ContributionStatus::Submitted, ContributionStatus::Waiting]),
+            orphans: report.orphans.len() as u64,
+        }
+    }
+
     pub(super) fn add(&mut self, other: &Self) {
         self.versions += other.versions;
         self.records += other.records;
@@ -100,22 +115,32 @@ pub(super) fn compare(
     rules.versions(project, before);
     rules.head(before, report);
     rules.known(after);
-    let count = |status: &[ContributionStatus]| {
-        let counted = after
-            .contributions
-            .iter()
-            .filter(|entry| status.contains(&entry.status));
-        counted.count() as u64
+    if report.was_deleted {
+        rules.break_rule("deleted_table", "its table was deleted, and it was not".to_owned());
+    }
+    (CheckedCounts::of(&after.contributions, report), rules.violations)
+}
+
+/// Checks a dataset that was deleted: it has nothing open, and no table once it was deleted before `open_since`.
+pub(super) fn compare_deleted(
+    report: &Report,
+    after: &ProjectEntries,
+    deleted_at: Timestamp,
+    open_since: Timestamp,
+) -> (CheckedCounts, Vec<CheckViolation>) {
+    let mut rules = ComparedRules {
+        commits: HashMap::new(),
+        violations: Vec::new(),
     };
-    let counts = CheckedCounts {
-        versions: report.versions.len() as u64,
-        records: report.records,
-        merged: count(&[ContributionStatus::Merged]),
-        rejected: count(&[ContributionStatus::Rejected]),
-        open: count(&[ContributionStatus::Submitted, ContributionStatus::Waiting]),
-        orphans: report.orphans.len() as u64,
-    };
-    (counts, rules.violations)
+    for entry in &after.contributions {
+        rules.status(entry, open_since);
+    }
+    // A restored copy has no folder of a table that was deleted before.
+    if !report.versions.is_empty() && deleted_at < open_since {
+        let detail = format!("it was deleted at {deleted_at}, and its table was not; look for a job that failed");
+        rules.break_rule("deleted_table", detail);
+    }
+    (CheckedCounts::of(&after.contributions, report), rules.violations)
 }
 
 /// A version of the table, with the number of records up to it.

@@ -82,6 +82,7 @@ impl Intake for IntakeService {
             tags: source.tags().to_vec(),
             access: Some("public".to_owned()),
             visibility: Some("public".to_owned()),
+            price: None,
         };
         match self.client.project_create(&new).await {
             Ok(_) => Ok(()),

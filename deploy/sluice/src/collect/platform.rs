@@ -40,7 +40,7 @@ pub(super) async fn key(store: &Store, clock: &Arc<dyn Clock>, terms: &str) -> a
     );
     let key_hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
     let known = store.accounts().principal(&key_hash, now).await?;
-    if known.is_some_and(|owner| owner.operator() == OperatorId::PLATFORM) {
+    if known.is_some_and(|owner| owner.operator() == Some(OperatorId::PLATFORM)) {
         return Ok(key);
     }
     let operator = NewOperator {
@@ -73,7 +73,7 @@ pub(super) async fn key(store: &Store, clock: &Arc<dyn Clock>, terms: &str) -> a
         AgentCreated::NameTaken | AgentCreated::LimitReached | AgentCreated::Before(_) => {
             // Another process may have been faster, with the same key.
             let known = store.accounts().principal(&key_hash, now).await?;
-            if known.is_some_and(|owner| owner.operator() == OperatorId::PLATFORM) {
+            if known.is_some_and(|owner| owner.operator() == Some(OperatorId::PLATFORM)) {
                 return Ok(key);
             }
             bail!("the name `{COLLECTORS_AGENT}` of the platform's agent belongs to another agent");

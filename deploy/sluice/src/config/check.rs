@@ -202,9 +202,10 @@ impl Config {
     }
 
     fn check_sizes(&self) -> Result<(), Error> {
-        let (body, batch) = (self.limits.body, self.limits.contribution_body);
+        let (body, batch, file) = (self.limits.body, self.limits.contribution_body, self.limits.file_body);
         for (key, size, least, limit) in [
             ("limits.contribution_body", batch, 4 << 10, "4KiB"),
+            ("limits.file_body", file, 4 << 10, "4KiB"),
             ("limits.body", body, 4 << 10, "4KiB"),
             (
                 "limits.bodies_per_operator",
@@ -222,6 +223,7 @@ impl Config {
         let (own, all) = (self.limits.bodies_per_operator, self.limits.bodies);
         for (key, size, most, at_most) in [
             ("limits.contribution_body", batch, "limits.bodies_per_operator", own),
+            ("limits.file_body", file, "limits.bodies_per_operator", own),
             ("limits.body", body, "limits.bodies_per_operator", own),
             ("limits.bodies_per_operator", own, "limits.bodies", all),
         ] {
@@ -231,6 +233,8 @@ impl Config {
         }
         // A contribution and the contract of its dataset must fit into one message of the log.
         for (key, size, most) in [
+            // A process that reads a file has 512 MiB, of which the file is a part.
+            ("limits.file_body", file, 64 << 20),
             ("limits.contribution_body", batch, 8 << 20),
             ("limits.body", body, 4 << 20),
         ] {

@@ -1,4 +1,4 @@
-//! Folders for the data and state of the user (XDG Base Directory Specification).
+//! Folders for the data, state and configuration of the user (XDG Base Directory Specification).
 //!
 //! Invariant: a relative path in the environment is ignored, as the specification demands.
 
@@ -14,6 +14,26 @@ pub fn data_home() -> Option<PathBuf> {
 /// Returns `$XDG_STATE_HOME`, or else `.local/state` in the home folder. `None` if neither is an absolute path.
 pub fn state_home() -> Option<PathBuf> {
     resolve(env::var_os("XDG_STATE_HOME"), env::var_os("HOME"), ".local/state")
+}
+
+/// Returns `$XDG_CONFIG_HOME`, or else `.config` in the home folder. `None` if neither is an absolute path.
+pub fn config_home() -> Option<PathBuf> {
+    resolve(env::var_os("XDG_CONFIG_HOME"), env::var_os("HOME"), ".config")
+}
+
+/// Returns true if the environment has a key for services, `SLUICE_KEY`, and it is this one.
+pub fn is_key_of_environment(key: &str) -> bool {
+    env::var_os("SLUICE_KEY").is_some_and(|found| found == key)
+}
+
+/// Returns true if the terminal has a cursor that signs can move. A person without one gets lines only.
+pub fn has_cursor() -> bool {
+    env::var_os("TERM").is_none_or(|terminal| terminal != "dumb")
+}
+
+/// Returns true if the environment has a key for services, `SLUICE_KEY`.
+pub fn has_key_of_environment() -> bool {
+    env::var_os("SLUICE_KEY").is_some_and(|found| !found.is_empty())
 }
 
 fn resolve(named: Option<OsString>, home: Option<OsString>, default: &str) -> Option<PathBuf> {

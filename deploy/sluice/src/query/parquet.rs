@@ -7,15 +7,17 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use arrow::array::{
-    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray, UInt64Array,
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, RecordBatch, StringArray,
+    TimestampMicrosecondArray, UInt64Array,
 };
-use arrow::datatypes::{Field, Schema};
+use arrow::compute::kernels::cast_utils::parse_decimal;
+use arrow::datatypes::{Decimal128Type, Field, Schema};
 use client::model::{Answer, AnswerColumn};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use serde_json::Value;
-use types::Timestamp;
+use types::{Date, Timestamp};
 
 /// Encodes the rows as one Parquet file, compressed with Zstandard.
 pub(super) fn encode(answer: &Answer) -> anyhow::Result<Vec<u8>> {
@@ -64,7 +66,17 @@ fn array<'a>(column: &AnswerColumn, values: impl Iterator<Item = &'a Value>) -> 
             let micros = |value: &Value| Some(value.as_str()?.parse::<Timestamp>().ok()?.micros());
             Arc::new(TimestampMicrosecondArray::from(each(values, micros)?).with_timezone("UTC"))
         }
-        // Decimals, dates and nested values arrive as texts or as JSON.
+        "Date32" => {
+            let days = |value: &Value| Some(value.as_str()?.parse::<Date>().ok()?.days());
+            Arc::new(Date32Array::from(each(values, days)?))
+        }
+        kind if kind.starts_with("Decimal128(") => {
+            let (precision, scale) = precision_and_scale(kind).context("it has no precision and scale")?;
+            let units = |value: &Value| parse_decimal::<Decimal128Type>(value.as_str()?, precision, scale).ok();
+            let units = Decimal128Array::from(each(values, units)?);
+            Arc::new(units.with_precision_and_scale(precision, scale)?)
+        }
+        // Longer decimals and nested values arrive as texts or as JSON.
         _ => {
             let text = |value: &Value| match value {
                 Value::String(text) => Some(text.clone()),
@@ -73,6 +85,13 @@ fn array<'a>(column: &AnswerColumn, values: impl Iterator<Item = &'a Value>) -> 
             Arc::new(StringArray::from(each(values, text)?))
         }
     })
+}
+
+/// Returns the precision and scale of a type such as `Decimal128(28, 2)`.
+fn precision_and_scale(kind: &str) -> Option<(u8, i8)> {
+    let (_, both) = kind.strip_suffix(')')?.split_once('(')?;
+    let (precision, scale) = both.split_once(", ")?;
+    Some((precision.parse().ok()?, scale.parse().ok()?))
 }
 
 /// Reads a double, which may be a text for the three that JSON has no number for.
@@ -91,7 +110,7 @@ fn number(value: &Value) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use arrow::array::AsArray;
-    use arrow::datatypes::{DataType, Int64Type, TimeUnit, TimestampMicrosecondType};
+    use arrow::datatypes::{DataType, Date32Type, Int64Type, TimeUnit, TimestampMicrosecondType};
     use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
     use serde_json::json;
 
@@ -103,10 +122,12 @@ mod tests {
         let answer: Answer = serde_json::from_value(json!({
             "version": 1, "truncated": false,
             "columns": [column("i", "Int64"), column("u", "UInt64"), column("f", "Float64"), column("b", "Boolean"),
-                column("t", "Timestamp(µs, \"UTC\")"), column("d", "Decimal128(10, 2)"), column("j", "Json")],
+                column("t", "Timestamp(µs, \"UTC\")"), column("d", "Decimal128(38, 2)"), column("j", "Json"),
+                column("day", "Date32"), column("w", "Decimal256(76, 2)")],
             "rows": [
-                [i64::MIN, u64::MAX, "NaN", true, "2026-11-21T07:10:20.5Z", "1.50", {"a": 1}],
-                [null, null, null, null, null, null, null],
+                [i64::MIN, u64::MAX, "NaN", true, "2026-11-21T07:10:20.5Z", "-999999999999999999999999999999999999.50",
+                    {"a": 1}, "2020-02-29", "1.50"],
+                [null, null, null, null, null, null, null, null, null],
             ],
         }))
         .unwrap();
@@ -125,7 +146,13 @@ mod tests {
             rows.column(4).as_primitive::<TimestampMicrosecondType>().value(0),
             at.micros()
         );
-        assert_eq!(rows.column(5).as_string::<i32>().value(0), "1.50");
+        assert_eq!(rows.column(5).data_type(), &DataType::Decimal128(38, 2));
+        assert_eq!(
+            rows.column(5).as_primitive::<Decimal128Type>().value_as_string(0),
+            "-999999999999999999999999999999999999.50"
+        );
+        assert_eq!(rows.column(7).as_primitive::<Date32Type>().value(0), 18_321);
+        assert_eq!(rows.column(8).as_string::<i32>().value(0), "1.50");
         assert_eq!(rows.column(6).as_string::<i32>().value(0), "{\"a\":1}");
         assert!(rows.columns().iter().all(|column| column.is_null(1)));
     }

@@ -5,12 +5,10 @@ use std::fmt::Write as _;
 use client::model::{Answer, AnswerColumn};
 use serde_json::Value;
 
-use crate::terminal::is_obeyed;
+use crate::terminal::shown;
 
-/// The most characters of a value in a table. Longer values are cut.
-const MAX_CELL_WIDTH: usize = 60;
-
-/// Formats the answer as a table: names, types, then the rows, with numbers to the right.
+/// Formats the answer as a table: names, types, then the rows, with numbers to the right. Width is counted in characters:
+/// wide scripts may misalign columns, which harms nothing.
 pub(crate) fn table(answer: &Answer) -> String {
     let mut lines: Vec<Vec<String>> = vec![
         answer.columns.iter().map(|column| shown(&column.name)).collect(),
@@ -81,25 +79,6 @@ fn plain(value: &Value, null: &str) -> String {
     }
 }
 
-/// Makes a text safe for one cell: one line, at most [`MAX_CELL_WIDTH`] characters, without control characters, which a
-/// terminal would obey.
-fn shown(text: &str) -> String {
-    let mut cell = String::new();
-    // Width is counted in characters. Wide scripts may misalign columns, which harms nothing.
-    for (count, character) in text.chars().enumerate() {
-        if count == MAX_CELL_WIDTH {
-            cell.push('…');
-            break;
-        }
-        if is_obeyed(character) {
-            cell.extend(character.escape_unicode());
-        } else {
-            cell.push(character);
-        }
-    }
-    cell
-}
-
 fn width(line: &[String], column: usize) -> usize {
     line.get(column).map_or(0, |cell| cell.chars().count())
 }
@@ -153,7 +132,7 @@ mod tests {
         let table = table(&answer);
         assert!(!table.contains(['\u{1b}', '\r', '\u{7}', '\u{202e}']), "{table:?}");
         assert!(table.contains("a\\u{a}b"), "{table}");
-        assert!(table.contains(&format!("{}…", "x".repeat(60))), "{table}");
+        assert!(table.contains(&format!("{}…", "x".repeat(80))), "{table}");
     }
 
     #[test]

@@ -113,6 +113,30 @@ fn integers_count_only_under_the_name_of_a_persons_number() {
 }
 
 #[test]
+fn whole_decimals_are_judged_like_numbers_and_days_are_nobodys() {
+    for scale in [0, 2, 18] {
+        let def = json!({"fields": [
+            {"name": "ssn", "type": "decimal", "scale": scale}, {"name": "rows", "type": "decimal", "scale": scale},
+            {"name": "mobile", "type": "date"},
+        ]});
+        let contract = Arc::new(serde_json::from_value(def).unwrap());
+        let mut rows = vec![json!({"ssn": "123456789", "rows": "123456789", "mobile": "1999-01-01"})];
+        if scale > 0 {
+            rows.push(json!({"ssn": "123456789.5"}));
+        } else {
+            rows.push(json!({"ssn": "9999999999999999999999999999"}));
+        }
+        let rows = Batch::decode(&contract, &rows);
+        assert_eq!(rows.defects(), []);
+        assert_eq!(
+            reasons_of(&rows),
+            [(0, "/ssn".to_owned(), "us_ssn".to_owned())],
+            "{scale}"
+        );
+    }
+}
+
+#[test]
 fn integers_are_phones_where_they_are_no_counts_and_no_times() {
     let is_phone = |name: &str, number: u64| !reasons(json!({"name": "a", name: number})).is_empty();
     for (name, number) in [

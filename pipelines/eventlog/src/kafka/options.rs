@@ -278,6 +278,9 @@ impl KafkaOptions {
         config
             .set("acks", "all")
             .set("enable.idempotence", "true")
+            // With more, a request whose answer is lost counts as stored once a later one is answered, and its offsets
+            // stay unknown. Records that come meanwhile go into the next request.
+            .set("max.in.flight.requests.per.connection", "1")
             .set("delivery.timeout.ms", millis(self.delivery))
             .set("request.timeout.ms", millis(request))
             .set("queue.buffering.max.messages", "0")

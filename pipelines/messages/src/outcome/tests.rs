@@ -50,10 +50,7 @@ fn contribution() -> ContributionOutcome {
             root: "ab".to_owned(),
         },
         rows: 3,
-        verdicts: vec![RowVerdict {
-            row: 1,
-            verdict: Verdict::Drop { reason },
-        }],
+        verdicts: vec![RowVerdict::of_record(1, Verdict::Drop { reason })],
         tallies: vec![Tally {
             gate: operators::GateName::DEDUP,
             rows: 3,
@@ -61,6 +58,7 @@ fn contribution() -> ContributionOutcome {
             dropped: 1,
             refused: 0,
             held: 0,
+            note: None,
         }],
         traceparent: None,
     }

@@ -25,6 +25,7 @@ fn submission(records: &[Value]) -> Submission {
             root: proof::Root::from_bytes([7; 32]),
         }),
         on_refused: OnRefused::Reject,
+        reading: None,
     }
 }
 
@@ -96,7 +97,7 @@ fn a_damaged_submission_is_an_error_and_keeps_its_address() {
 
 fn dropping() -> Submission {
     Submission {
-        format: Submission::format_for(OnRefused::Drop),
+        format: SUBMISSION_FORMAT,
         contribution: ContributionId::from_bytes([1; 16]),
         dataset: DatasetId::from_bytes([2; 16]),
         agent: AgentId::from_bytes([3; 16]),
@@ -135,8 +136,10 @@ fn format_2_has_no_member_that_its_reader_does_not_know_and_format_1_means_what_
         let line = str::from_utf8(split(&whole).0).unwrap().replacen(from, to, 1);
         Submission::decode(&[line.as_bytes(), b"\n", split(&whole).1].concat())
     };
-    let unknown = with("\"onRefused\"", "\"reading\":{},\"onRefused\"");
-    assert!(matches!(unknown, Err(DecodeError::Member(name)) if name == "reading"));
+    let unknown = with("\"onRefused\"", "\"later\":{},\"onRefused\"");
+    assert!(matches!(unknown, Err(DecodeError::Member(name)) if name == "later"));
+    // A reading that says what the build does not know is no reading without it.
+    assert!(with("\"onRefused\"", "\"reading\":{\"later\":1},\"onRefused\"").is_err());
     assert!(with("\"drop\"", "\"keep\"").is_err());
     assert!(matches!(
         with("\"format\":2", "\"format\":3"),
@@ -146,6 +149,41 @@ fn format_2_has_no_member_that_its_reader_does_not_know_and_format_1_means_what_
     assert_eq!((silent.format, silent.on_refused), (2, OnRefused::Reject));
     let before = with("\"format\":2", "\"later\":1,\"format\":1").unwrap();
     assert_eq!((before.format, before.on_refused), (1, OnRefused::Reject));
+}
+
+#[test]
+fn a_reading_comes_back_as_it_was_in_format_2() {
+    let reading = r#"{"format":"csv","delimiter":";","columns":[{"from":"Note","to":"note"},{"from":"x","to":null}]}"#;
+    let submission = Submission {
+        reading: Some(serde_json::from_str(reading).unwrap()),
+        ..dropping()
+    };
+    let record = submission.record().unwrap();
+    let line = str::from_utf8(split(&record.value).0).unwrap();
+    assert!(
+        line.ends_with(&format!(r#""onRefused":"drop","reading":{reading}}}"#)),
+        "{line}"
+    );
+    assert_eq!(Submission::decode(&record.value).unwrap(), submission);
+}
+
+#[test]
+fn a_type_that_the_build_before_does_not_know_needs_format_2() {
+    let of = |kind: Value| {
+        let contract: Contract = serde_json::from_value(json!({"fields": [kind]})).unwrap();
+        let format = Submission::format_for(OnRefused::Reject, &contract);
+        assert_eq!(Submission::format_for(OnRefused::Drop, &contract), 2);
+        let message = Submission {
+            format,
+            contract,
+            ..submission(&[json!({})])
+        };
+        assert_eq!(Submission::decode(&message.record().unwrap().value).unwrap(), message);
+        format
+    };
+    assert_eq!(of(json!({"name": "a", "type": "timestamp", "unit": "s"})), 1);
+    assert_eq!(of(json!({"name": "a", "type": "date"})), 2);
+    assert_eq!(of(json!({"name": "a", "type": "decimal", "scale": 2})), 2);
 }
 
 #[test]

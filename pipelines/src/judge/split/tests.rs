@@ -11,10 +11,20 @@ type Lines = Vec<(u64, Option<String>)>;
 /// Fields of the records.
 const FIELDS: usize = 4;
 
+fn plan(compression: Compression, fields: usize) -> SplitPlan {
+    SplitPlan {
+        compression,
+        reading: None,
+        is_by_record: false,
+        fields,
+        name_bytes: 0,
+    }
+}
+
 fn split_all(input: &[u8], compression: Compression) -> Result<Lines, SplitError> {
     let mut lines = Vec::new();
     let mut chunks = 0;
-    split(input, compression, FIELDS, |chunk| {
+    split(input, &plan(compression, FIELDS), |chunk| {
         assert_eq!(chunk.number, chunks);
         chunks += 1;
         if chunk.too_long {
@@ -85,7 +95,7 @@ fn many_short_lines_of_many_fields_are_many_units() {
     for (fields, most) in [(1, 65_536), (2, 32_768), (256, 256), (100_000, 1)] {
         let (mut lines, mut chunks, mut read) = (0, 0, Vec::new());
         let bytes = &text[..if most == 1 { 30 } else { text.len() - 1 }];
-        split(bytes, Compression::None, fields, |chunk| {
+        split(bytes, &plan(Compression::None, fields), |chunk| {
             assert_eq!((chunk.number, chunk.first), (chunks, lines));
             let count = chunk.text.split_inclusive(|byte| *byte == b'\n').count();
             assert!((1..=most).contains(&count), "{count} lines");
@@ -144,7 +154,7 @@ fn a_bomb_is_found_long_before_its_end() {
     let bomb = encoder.finish().unwrap();
     assert!(bomb.len() < 1 << 20);
     let mut read = 0;
-    let ended = split(&bomb[..], Compression::Gzip, FIELDS, |chunk| {
+    let ended = split(&bomb[..], &plan(Compression::Gzip, FIELDS), |chunk| {
         read += chunk.text.len() as u64;
         true
     });
@@ -184,7 +194,7 @@ fn a_source_that_fails_is_not_the_contributors_fault() {
     }
     for compression in [Compression::None, Compression::Gzip] {
         assert!(matches!(
-            split(Fails, compression, FIELDS, |_| true),
+            split(Fails, &plan(compression, FIELDS), |_| true),
             Err(SplitError::Source)
         ));
     }
@@ -194,10 +204,50 @@ fn a_source_that_fails_is_not_the_contributors_fault() {
 fn cutting_ends_where_nobody_wants_more() {
     let text = b"line\n".repeat(CHUNK);
     let mut chunks = 0;
-    let ended = split(&text[..], Compression::None, FIELDS, |_| {
+    let ended = split(&text[..], &plan(Compression::None, FIELDS), |_| {
         chunks += 1;
         chunks < 2
     });
     assert!(matches!(ended, Err(SplitError::Unwanted)));
     assert_eq!(chunks, 2);
+}
+
+#[test]
+fn records_are_cut_by_their_text_their_names_and_their_values() {
+    let reading = r#"{"format": "csv", "headerLine": 0, "columns": [{"from": "a", "to": "a"}]}"#;
+    let reading: Arc<Reading> = Arc::new(serde_json::from_str(reading).unwrap());
+    let cut = |text: &str, fields: usize, name_bytes: usize| {
+        let plan = SplitPlan {
+            compression: Compression::None,
+            reading: Some(Arc::clone(&reading)),
+            is_by_record: false,
+            fields,
+            name_bytes,
+        };
+        let (mut sizes, mut next) = (Vec::new(), 0);
+        let ended = split(text.as_bytes(), &plan, |chunk| {
+            assert_eq!(
+                (chunk.first, chunk.number, chunk.read),
+                (next, sizes.len() as u64, None)
+            );
+            let records = chunk.records.unwrap();
+            assert_eq!(records.len(), chunk.lines);
+            assert!(records.last().is_some_and(|record| record.end == chunk.text.len()));
+            next += chunk.lines as u64;
+            sizes.push(chunk.lines);
+            true
+        });
+        ended.unwrap();
+        sizes
+    };
+    let short = "x\n".repeat(10);
+    assert_eq!(cut(&short, 1, 10), [10]);
+    assert_eq!(cut(&short, CHUNK_VALUES / 4, 10), [4, 4, 2]);
+    assert_eq!(cut(&short, 1, CHUNK / 3), [3, 3, 3, 1]);
+    assert_eq!(cut(&short, 1, 2 * CHUNK), [1; 10]);
+    let long = format!("{}\n", "x".repeat(CHUNK / 2)).repeat(5);
+    assert_eq!(cut(&long, 1, 10), [2, 2, 1]);
+    assert_eq!(cut("", 1, 10), [0; 0]);
+    let passed = format!("a\n{}\nb\n", "x".repeat(MAX_LINE_BYTES + 1));
+    assert_eq!(cut(&passed, 1, 10), [3]);
 }

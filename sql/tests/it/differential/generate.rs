@@ -77,9 +77,10 @@ pub(super) enum Kind {
     Text,
     Yes,
     Time,
+    Day,
 }
 
-pub(super) const KINDS: [Kind; 5] = [Kind::Whole, Kind::Number, Kind::Text, Kind::Yes, Kind::Time];
+pub(super) const KINDS: [Kind; 6] = [Kind::Whole, Kind::Number, Kind::Text, Kind::Yes, Kind::Time, Kind::Day];
 
 /// Expressions over one table, or over the columns of several.
 #[derive(Debug)]
@@ -112,10 +113,12 @@ impl Generator {
                 (Kind::Whole, "i"),
                 (Kind::Number, "n"),
                 (Kind::Number, "m"),
+                (Kind::Number, "amount"),
                 (Kind::Text, "s"),
                 (Kind::Text, "t"),
                 (Kind::Yes, "b"),
                 (Kind::Time, "moment"),
+                (Kind::Day, "day"),
             ] {
                 self.columns.push((kind, format!("{table}{dot}{name}")));
             }
@@ -158,6 +161,7 @@ impl Generator {
                 "TIMESTAMP '1970-01-01 00:00:00'",
                 "TIMESTAMP '2026-01-01 06:00:00.000001'",
             ]),
+            Kind::Day => self.text(&["DATE '2024-02-29'", "DATE '1970-01-01'", "DATE '2026-01-01'"]),
         }
     }
 
@@ -197,6 +201,7 @@ impl Generator {
                 Kind::Text => self.words(depth),
                 Kind::Yes => format!("({})", self.condition(depth)),
                 Kind::Time => self.time(depth),
+                Kind::Day => self.day(depth),
             },
         }
     }
@@ -208,6 +213,7 @@ impl Generator {
             Kind::Text => "VARCHAR",
             Kind::Yes => "BOOLEAN",
             Kind::Time => "TIMESTAMP",
+            Kind::Day => "DATE",
         };
         if self.dice.below(3) == 0 {
             return self.literal(kind);
@@ -217,7 +223,7 @@ impl Generator {
 
     fn whole(&mut self, depth: u32) -> String {
         let one = self.expression(Kind::Whole, depth);
-        match self.dice.below(16) {
+        match self.dice.below(18) {
             0..=2 => format!(
                 "({one} {} {})",
                 self.text(&["+", "-", "*"]),
@@ -247,6 +253,17 @@ impl Generator {
             12 => format!("char_length({})", self.column(Kind::Text)),
             13 => format!("({one} & {})", self.expression(Kind::Whole, depth)),
             14 => format!("CAST(«signum|sign»({one}) AS BIGINT)"),
+            15 => {
+                let (one, other) = (self.expression(Kind::Day, depth), self.expression(Kind::Day, depth));
+                format!("CAST({one} - {other} AS BIGINT)")
+            }
+            16 => {
+                let part = self.text(&["year", "month", "day", "dow", "doy"]);
+                format!(
+                    "CAST(extract({part} FROM {}) AS BIGINT)",
+                    self.expression(Kind::Day, depth)
+                )
+            }
             _ => format!("octet_length({})", self.column(Kind::Text)),
         }
     }
@@ -352,6 +369,17 @@ impl Generator {
                 format!("({one} {} INTERVAL '{interval}')", self.text(&["+", "-"]))
             }
             _ => format!("CAST(CAST({one} AS DATE) AS TIMESTAMP)"),
+        }
+    }
+
+    fn day(&mut self, depth: u32) -> String {
+        match self.dice.below(4) {
+            0 | 1 => {
+                let one = self.expression(Kind::Day, depth);
+                format!("({one} {} {})", self.text(&["+", "-"]), self.dice.below(400))
+            }
+            2 => format!("CAST({} AS DATE)", self.expression(Kind::Time, depth)),
+            _ => format!("CAST(CAST({} AS VARCHAR) AS DATE)", self.expression(Kind::Day, depth)),
         }
     }
 
@@ -465,6 +493,7 @@ impl Generator {
             Kind::Text => "q.s",
             Kind::Yes => "q.b",
             Kind::Time => "q.moment",
+            Kind::Day => "q.day",
         }
     }
 

@@ -34,6 +34,8 @@ pub(super) const REFUSED: &[Refused] = &[
     generated(" ALL` is refused", "`<`, `<=`, `>`"),
     generated("a window cannot extend another one", "`OVER (w …)`"),
     generated("NOT IN (SELECT …) is supported as", "`NOT IN (SELECT …)`"),
+    generated("does not support a subquery here", "`(SELECT …) IN (…)`"),
+    generated("cast one of them, such as x::numeric", "`1_000`, `0x10`"),
     generated(
         "write brackets around `… IS DISTINCT FROM …`",
         "`a IS DISTINCT FROM b AND c`",

@@ -73,11 +73,13 @@ impl Postgres {
         let fields: Vec<_> = contract.fields().iter().collect();
         let columns = fields.iter().map(|field| {
             let kind = match field.kind {
-                FieldType::Integer => "bigint",
-                FieldType::Number => "double precision",
-                FieldType::Boolean => "boolean",
-                FieldType::Timestamp => "timestamptz",
-                _ => "text",
+                FieldType::Integer => "bigint".to_owned(),
+                FieldType::Number => "double precision".to_owned(),
+                FieldType::Boolean => "boolean".to_owned(),
+                FieldType::Timestamp => "timestamptz".to_owned(),
+                FieldType::Date => "date".to_owned(),
+                FieldType::Decimal(scale) => format!("numeric(28, {scale})"),
+                FieldType::String | FieldType::Json => "text".to_owned(),
             };
             format!("{} {kind}", field.name)
         });

@@ -22,7 +22,9 @@ pub(super) fn contract() -> Arc<Contract> {
         {"name": "m", "type": "number"},
         {"name": "b", "type": "boolean"},
         {"name": "moment", "type": "timestamp"},
-        {"name": "doc", "type": "json"}
+        {"name": "doc", "type": "json"},
+        {"name": "day", "type": "date"},
+        {"name": "amount", "type": "decimal", "scale": 2}
     ]});
     Arc::new(serde_json::from_value(def).unwrap())
 }
@@ -94,5 +96,16 @@ fn record(id: u64, dice: &mut Dice) -> Value {
     put(dice, "moment", time.into());
     let document = dice.pick(&documents).clone();
     put(dice, "doc", document);
+    let day = *dice.pick(&[
+        "2024-02-29",
+        "2024-01-01",
+        "1969-12-31",
+        "1970-01-01",
+        "2025-07-14",
+        "1900-03-01",
+    ]);
+    put(dice, "day", day.into());
+    let amount = *dice.pick(&["0.00", "0.50", "-1024.75", "65536.25", "1", "-1", "1000000"]);
+    put(dice, "amount", amount.into());
     Value::Object(record)
 }

@@ -37,7 +37,10 @@ fn contract() -> Arc<Contract> {
         {"name": "ok", "type": "boolean"},
         {"name": "tags", "type": "string"},
         {"name": "note", "type": "string"},
-        {"name": "doc", "type": "json"}
+        {"name": "doc", "type": "json"},
+        {"name": "day", "type": "date"},
+        {"name": "amount", "type": "decimal", "scale": 2},
+        {"name": "wide", "type": "decimal", "scale": 0}
     ]});
     Arc::new(serde_json::from_value(def).unwrap())
 }

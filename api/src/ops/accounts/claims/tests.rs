@@ -36,7 +36,7 @@ async fn operator(service: &Service) -> OperatorId {
         .accounts()
         .principal(&hash, service.app.clock.now())
         .await;
-    owner.unwrap().unwrap().operator()
+    owner.unwrap().unwrap().operator().unwrap()
 }
 
 async fn claim(service: &Service, code: &str, name: &str) -> Got {

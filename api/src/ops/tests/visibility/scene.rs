@@ -555,7 +555,7 @@ async fn newcomer(world: &World, made: &Cell<u32>) -> Agent {
     let key = service.agent(&token, &name).await;
     let hash = crate::secrets::hash(&key);
     let principal = service.app.store.accounts().principal(&hash, service.clock.now()).await;
-    let operator = principal.unwrap().unwrap().operator();
+    let operator = principal.unwrap().unwrap().operator().unwrap();
     Agent {
         name,
         key,

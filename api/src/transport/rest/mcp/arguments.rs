@@ -14,10 +14,21 @@ use crate::rules::reading::MAX_EXACT_INTEGER;
 /// Keywords that clients refuse, or that the dispatcher checks while the list has to stay small.
 const LEFT_OUT: [&str; 2] = ["additionalProperties", "pattern"];
 
+/// Objects with members that are taken and not advertised, since the list has to stay small.
+const UNSAID: [(&str, &[&str]); 1] = [(
+    "/properties/schemaDef/properties/fields/items/properties",
+    &["title", "description", "unit"],
+)];
+
 /// Returns the schema of an object as it is advertised.
 pub(super) fn advertised(schema: &Value) -> Value {
     let mut schema = schema.clone();
     simplify(&mut schema);
+    for (place, unsaid) in UNSAID {
+        if let Some(members) = schema.pointer_mut(place).and_then(Value::as_object_mut) {
+            members.retain(|name, _| !unsaid.contains(&&**name));
+        }
+    }
     if let Some(members) = schema.as_object_mut() {
         // That of a type of Rust. The tool has a description of its own.
         members.remove("description");

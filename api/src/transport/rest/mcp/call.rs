@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::protocol::{self, RequestEra};
 use super::toolbox::ToolEntry;
-use super::{RouteState, arguments, body, input};
+use super::{RouteState, arguments, body};
 use crate::call::answer::OperationOutput;
 use crate::call::caller::CallOrigin;
 use crate::call::operation::{CallInput, Operation};
@@ -76,22 +76,9 @@ fn read(operation: &Operation, given: ToolArguments, limits: &Limits) -> Result<
     if text.len() > limit {
         return Err(body::too_large(limit));
     }
-    if text.is_empty() || &text[..] == b"null" {
-        return Ok(Map::new().into());
-    }
-    let is_paid = paid::is_paid(operation.spec.path);
-    let outline = operation.spec.raw_body_member;
-    let outline = outline.and_then(|member| types::json::outline(&text, member));
-    let is_outline = outline.is_some();
-    let members = match outline {
-        Some(outline) => outline,
-        None => match types::json::parse(&text).map_err(input::malformed)? {
-            Value::Object(members) => members,
-            _ => return Err(ApiError::invalid("", "must have an object as its arguments")),
-        },
-    };
-    input::check_digits(operation, &text)?;
+    let CallInput { members, body, .. } = CallInput::of_members(operation, text)?;
     let mut members = arguments::meant(&operation.input.document, members);
+    let is_paid = paid::is_paid(operation.spec.path);
     if is_paid {
         // A payment comes beside the arguments, which a model writes.
         for (member, _) in operation.spec.headers {
@@ -102,10 +89,7 @@ fn read(operation: &Operation, given: ToolArguments, limits: &Limits) -> Result<
         }
         members.extend(payment.map(|payment| settlement::answers::sent(&payment)));
     }
-    Ok(CallInput {
-        body: is_outline.then_some(text),
-        ..members.into()
-    })
+    Ok(CallInput { body, ..members.into() })
 }
 
 /// Returns the result of a call that was answered.

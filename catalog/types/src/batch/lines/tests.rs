@@ -11,6 +11,8 @@ fn contract(extra: bool) -> Arc<Contract> {
         {"name": "good", "type": "boolean"},
         {"name": "at", "type": "timestamp"},
         {"name": "more", "type": "json"},
+        {"name": "day", "type": "date"},
+        {"name": "price", "type": "decimal", "scale": 2},
         {"name": "Ünï", "type": "string"}
     ], "allowExtra": extra});
     Arc::new(serde_json::from_value(def).unwrap())
@@ -59,6 +61,9 @@ fn usual_records_are_plain() {
         r#"{"name":"","ratio":12,"good":false,"Ünï":"x"}"#,
         r#"{"name":"a","ratio":9007199254740992,"count":999999999999999999}"#,
         r#"{"name":"a","ratio":-0.0,"count":0}"#,
+        r#"{"name":"a","day":"2020-02-29","price":"12.5"}"#,
+        r#"{"name":"a","price":-12.5}"#,
+        r#"{"name":"a","price":7}"#,
     ] {
         assert!(plain(line), "{line}");
     }
@@ -90,6 +95,15 @@ fn unusual_records_take_the_slow_path_with_equal_results() {
         r#"{"name":"a","at":"2026-11-21T07:00:00.5Z"}"#,
         r#"{"name":"a","at":"2026-11-21T08:00:00+01:00"}"#,
         r#"{"name":"a","at":"2026-02-30T08:00:00Z"}"#,
+        r#"{"name":"a","day":"2021-02-29"}"#,
+        r#"{"name":"a","day":20200229}"#,
+        r#"{"name":"a","price":"012.5"}"#,
+        r#"{"name":"a","price":"1.234"}"#,
+        r#"{"name":"a","price":1e3}"#,
+        r#"{"name":"a","price":12.50}"#,
+        r#"{"name":"a","price":0.30000000000000004}"#,
+        r#"{"name":"a","price":1234567890123456}"#,
+        r#"{"name":"a","price":true}"#,
         r#"{"name":"a","more":{"b":[1]}}"#,
         r#"{"name":"a","more":1}"#,
         r#"{"name":"a","other":1}"#,
@@ -152,6 +166,8 @@ fn value() -> impl Strategy<Value = String> {
         Just("true".to_owned()),
         Just("null".to_owned()),
         Just("\"2026-11-21T07:00:00Z\"".to_owned()),
+        "\"[0-9]{4}-[01][0-9]-[0-3][0-9]\"",
+        "\"-?[0-9]{0,29}(\\.[0-9]{0,4})?\"",
         Just("[1,{}]".to_owned()),
     ]
 }
@@ -163,7 +179,9 @@ proptest! {
     fn whatever_the_lines_are_both_ways_agree(
         records in prop::collection::vec(
             prop::collection::vec(
-                (prop::sample::select(vec!["name", "count", "ratio", "good", "at", "more", "Ünï", "other"]), value()),
+                (prop::sample::select(vec![
+                    "name", "count", "ratio", "good", "at", "more", "day", "price", "Ünï", "other",
+                ]), value()),
                 0..7,
             ),
             1..6,

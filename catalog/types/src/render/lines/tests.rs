@@ -26,6 +26,7 @@ fn lines_are_what_records_are() {
         {"name": "na\"me", "type": "string"}, {"name": "count", "type": "integer"},
         {"name": "ratio", "type": "number"}, {"name": "ok", "type": "boolean"},
         {"name": "at", "type": "timestamp"}, {"name": "more", "type": "json"},
+        {"name": "day", "type": "date"}, {"name": "price", "type": "decimal", "scale": 2},
     ], "allowExtra": true});
     let (lines, records) = lines(
         &contract,
@@ -35,11 +36,16 @@ fn lines_are_what_records_are() {
             json!({"na\"me": "\"\\\u{8}\u{c}\n\r\t\u{1}\u{1f}\u{7f}é€😀/", "count": i64::MAX, "ratio": 1e300, "ok": true,
                 "at": "2026-11-21T07:10:20.5Z", "more": "text"}),
             json!({"more": 18_446_744_073_709_551_615_u64, "ratio": 3, "at": "1969-12-31T23:59:59.999999Z"}),
-            json!({"more": null}),
+            json!({"more": null, "day": "0001-01-01", "price": "-9.5"}),
+            json!({"day": "9999-12-31", "price": "0"}),
         ],
     );
     assert_eq!(lines, records);
-    assert_eq!(lines.len(), 4);
+    assert_eq!(lines.len(), 5);
+    assert_eq!(
+        (&lines[3]["day"], &lines[3]["price"]),
+        (&json!("0001-01-01"), &json!("-9.50"))
+    );
 }
 
 #[test]

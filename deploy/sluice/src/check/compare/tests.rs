@@ -79,6 +79,7 @@ fn project(version: u64) -> ProjectEntry {
         slug: "weather".to_owned(),
         version: Version(version),
         record_count: 5 * version,
+        deleted_at: None,
     }
 }
 
@@ -165,4 +166,30 @@ fn every_broken_rule_is_named() {
         broken(1, &entries(&[other_root]), &table(&[1])),
         ["outcome", "history_lost"]
     );
+}
+
+#[test]
+fn a_deleted_dataset_has_nothing_open_and_in_time_no_table() {
+    let gone = Report {
+        was_deleted: true,
+        ..Report::default()
+    };
+    let of_deleted = |recorded: &ProjectEntries, report: &Report, deleted_at, open_since| {
+        let (_, violations) = compare_deleted(report, recorded, deleted_at, open_since);
+        violations.iter().map(|violation| violation.rule).collect::<Vec<_>>()
+    };
+    let later = NOW.plus(std::time::Duration::from_secs(1));
+    // Its merged contributions are in no version any more.
+    let decided = entries(&[contribution(1, ContributionStatus::Rejected)]);
+    assert_eq!(of_deleted(&decided, &gone, NOW, later), [""; 0]);
+    assert_eq!(
+        of_deleted(&decided, &table(&[1]), NOW, NOW),
+        [""; 0],
+        "the job is under way"
+    );
+    assert_eq!(of_deleted(&decided, &table(&[1]), NOW, later), ["deleted_table"]);
+    let open = entries(&[contribution(1, ContributionStatus::Waiting)]);
+    assert_eq!(of_deleted(&open, &gone, NOW, later), ["open_too_long"]);
+    // And none of a dataset that was not deleted is taken for one that was.
+    assert_eq!(broken(0, &entries(&[]), &gone), ["deleted_table"]);
 }
