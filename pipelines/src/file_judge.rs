@@ -65,8 +65,8 @@ pub struct FileJudge {
     chunks: u64,
     most_named: usize,
     named: Vec<RefusedLine>,
-    /// Records among `lines` that are refused already, in order.
-    refused: Vec<(usize, Vec<Reason>)>,
+    /// Records that no line could be made of, by their places in `lines`, in order.
+    unread: Vec<(usize, Vec<Reason>)>,
 }
 
 /// The keys of a file in memory.
@@ -109,7 +109,7 @@ impl FileJudge {
             chunks: 0,
             most_named,
             named: Vec::new(),
-            refused: Vec::new(),
+            unread: Vec::new(),
         })
     }
 
@@ -135,9 +135,9 @@ impl FileJudge {
     /// # Errors
     /// The reason why this process cannot go on.
     pub fn refuse(&mut self, line: u64, reasons: Vec<Reason>) -> Result<(), String> {
-        // An empty line is no record, and has its place.
+        // An empty line keeps the place of the record and is not judged.
         self.push(line, b"")?;
-        self.refused.push((self.lines.len() - 1, reasons));
+        self.unread.push((self.lines.len() - 1, reasons));
         Ok(())
     }
 
@@ -156,7 +156,7 @@ impl FileJudge {
             read: None,
         };
         let mut judged = self.runtime.block_on(judge_lines(&self.context, chunk));
-        self.add_refused(&mut judged.judged.report);
+        self.add_unread(&mut judged.judged.report);
         for said in &mut judged.judged.report.verdicts {
             let at = usize::try_from(u64::from(said.row).saturating_sub(self.before)).unwrap_or(usize::MAX);
             said.line = lines.get(at).copied();
@@ -177,15 +177,15 @@ impl FileJudge {
         self.merger.push(judged, |_| {}).map_err(|error| with_causes(&error))
     }
 
-    /// Adds the records that were no lines to what the first gate says.
-    fn add_refused(&mut self, report: &mut Report) {
-        let refused = u32::try_from(self.refused.len()).unwrap_or(u32::MAX);
+    /// Adds the records that no line could be made of to the counts and verdicts of the first gate, which decodes.
+    fn add_unread(&mut self, report: &mut Report) {
+        let refused = u32::try_from(self.unread.len()).unwrap_or(u32::MAX);
         report.rows = report.rows.saturating_add(refused);
         if let Some(decode) = report.tallies.first_mut() {
             decode.rows = decode.rows.saturating_add(refused);
             decode.refused = decode.refused.saturating_add(refused);
         }
-        for (at, reasons) in self.refused.drain(..) {
+        for (at, reasons) in self.unread.drain(..) {
             report.verdicts.push(RowVerdict {
                 row: u32::try_from(self.before + at as u64).unwrap_or(u32::MAX),
                 line: None,

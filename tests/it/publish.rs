@@ -286,7 +286,13 @@ async fn a_person_who_was_signed_out_signs_in_in_another_tab_and_goes_on() {
     page.see(By::Css("#go:enabled"));
     let other = person.page();
     other.goto(site.url("/console"));
+    other.evaluate("localStorage.setItem('kept', 'an address')");
     other.submit(By::Button("Sign out"));
+    assert_eq!(
+        other.evaluate("localStorage.length"),
+        json!(0),
+        "nothing of the session stays"
+    );
     page.click(By::Css("#go"));
     page.see(By::Text("You were signed out"));
     site.sign_in(&other, 2).await;

@@ -244,7 +244,8 @@ impl Client {
             // A file that changed while it was sent must not be completed, because its parts would not fit together.
             state.check(&sent_from)?;
             let completion = UploadCompletion::of(push, state.tags());
-            // Whoever is killed before the answer, and comes back with another reading, must know that this one may hold.
+            // Stored before the request: if the process dies before the answer, a later push with another reading must not
+            // complete this upload.
             state.begin_completion(push)?;
             match self.upload_complete(&push.slug, &id, &completion).await {
                 Err(error) => {
@@ -354,7 +355,7 @@ fn is_stale(error: &Error) -> bool {
     }
 }
 
-/// Returns true if the service refused a request for what it says, so that nothing came of it.
+/// Returns true if the service refused the body of a request (400), so that the request had no effect.
 fn is_invalid(error: &Error) -> bool {
     matches!(error, Error::Refused { problem, .. } if problem.status == 400)
 }

@@ -254,11 +254,11 @@ impl<R: Read> Read for Utf8Reader<R> {
     }
 }
 
-/// Returns a text as bytes of the encoding of a label, without a byte order mark; `None` if the label is none, or if the
-/// encoding has no bytes for a character.
+/// Returns the bytes of `text` in the encoding with this label; `None` if there is no such encoding, or if it lacks a
+/// character.
 pub fn encode<'a>(text: &'a str, label: &str) -> Option<Cow<'a, [u8]>> {
     let encoding = Encoding::for_label_no_replacement(label.as_bytes())?;
-    // The standard writes UTF-8 in place of UTF-16 (WHATWG Encoding Standard, section 4.3), which no reader would expect.
+    // `Encoding::encode` writes UTF-8 in place of UTF-16 (WHATWG Encoding Standard, section 4.3).
     if encoding == encoding_rs::UTF_16LE {
         return Some(text.encode_utf16().flat_map(u16::to_le_bytes).collect());
     }
@@ -267,6 +267,16 @@ pub fn encode<'a>(text: &'a str, label: &str) -> Option<Cow<'a, [u8]>> {
     }
     let (bytes, _, is_lossy) = encoding.encode(text);
     (!is_lossy).then_some(bytes)
+}
+
+/// Returns the byte order mark, which begins a text in UTF-16 (RFC 2781, section 3.2); empty for any other encoding.
+pub fn byte_order_mark(label: &str) -> &'static str {
+    let is_wide = |encoding: &Encoding| encoding == encoding_rs::UTF_16LE || encoding == encoding_rs::UTF_16BE;
+    if Encoding::for_label(label.as_bytes()).is_some_and(is_wide) {
+        "\u{feff}"
+    } else {
+        ""
+    }
 }
 
 /// The encoding that a text may be in, to be offered to a person: it is never taken without being asked for.

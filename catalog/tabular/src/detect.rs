@@ -15,8 +15,9 @@ pub const DETECT_BYTES: usize = 1 << 20;
 const PARITY_BYTES: usize = 4 << 10;
 /// Zeros in [`PARITY_BYTES`] beyond which a file is no text.
 const MOST_ZEROS: usize = 8;
-/// Other controls in [`PARITY_BYTES`] beyond which a file is no text, if they are of as many kinds as no delimiters are.
+/// Other control characters in [`PARITY_BYTES`] beyond which a file is no text.
 const MOST_CONTROLS: usize = 8;
+/// Different control characters up to which they are taken for the delimiters of a text.
 const MOST_CONTROL_KINDS: u32 = 3;
 /// Place of the sign of a tar archive (POSIX).
 const TAR_SIGN: std::ops::Range<usize> = 257..262;
@@ -263,7 +264,8 @@ fn encoding(begin: &[u8]) -> Result<&'static str, Unreadable> {
     }
 }
 
-/// Returns true for bytes with more controls than a text has: all but those of lines, pages and of the escapes of ISO 2022.
+/// Returns true for bytes with more control characters than a text has. Tabs, line ends, form feeds and the escapes of
+/// ISO/IEC 2022 do not count.
 fn has_controls(begin: &[u8]) -> bool {
     let is_control = |byte: u8| matches!(byte, 1..=8 | 0x0e..=0x1a | 0x1c..=0x1f);
     let controls = begin.iter().filter(|byte| is_control(**byte));

@@ -69,8 +69,7 @@ struct CellRules {
     record: CsvRecord,
     /// One per column; `None` for those that are left out.
     columns: Vec<Option<CellRule>>,
-    /// True if the header alone ends in a delimiter: the last column has no name and holds
-    /// nothing, and records may lack it.
+    /// True if the header ends in a delimiter: the last column has no name, and records have an empty cell there or none.
     has_open_end: bool,
 }
 
@@ -272,25 +271,16 @@ impl CellRules {
                 return;
             }
         }
-        let is_short = self.has_open_end && self.record.len() + 1 == self.columns.len();
-        // What stands there belongs to no column, so nothing says that it may go.
-        let is_long = self.has_open_end
-            && self.record.len() == self.columns.len()
-            && self
-                .record
+        let (found, columns) = (self.record.len(), self.columns.len());
+        let wanted = columns - usize::from(self.has_open_end);
+        let has_blank_end = || {
+            self.record
                 .cells()
                 .next_back()
-                .is_some_and(|cell| !cell.trim_ascii().is_empty());
-        if is_long {
-            problems.add(|| {
-                let wanted = "nothing below the last column, which has no name".to_owned();
-                let problem =
-                    "has a value below the last column, which has no name: name the column, or remove the value";
-                CellProblem::of_record("cells", wanted, problem.to_owned())
-            });
-            return;
-        }
-        if self.record.len() != self.columns.len() && !is_short {
+                .is_some_and(|cell| cell.trim_ascii().is_empty())
+        };
+        // A value in the column without a name would be lost in silence.
+        if found != wanted && !(found == columns && has_blank_end()) {
             let cells = |count: usize| {
                 if count == 1 {
                     "1 cell".to_owned()
@@ -298,9 +288,9 @@ impl CellRules {
                     format!("{count} cells")
                 }
             };
-            let (found, wanted) = (self.record.len(), self.columns.len());
+            let verb = if self.has_open_end { "names" } else { "has" };
             problems.add(|| {
-                let problem = format!("has {}, the header has {wanted}", cells(found));
+                let problem = format!("has {}, the header {verb} {wanted}", cells(found));
                 CellProblem::of_record("cells", format!("a record of {}", cells(wanted)), problem)
             });
             return;

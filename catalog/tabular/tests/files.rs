@@ -218,7 +218,14 @@ fn a_local_time_that_does_not_exist_is_refused() {
         "2024-03-31T02:30:00",
         "the dataset refuses it"
     );
-    let (_, plan) = infer(&input, &options(&[("--zone", "Asia/Tokyo")]));
+    let mut tokyo = options(&[("--zone", "Asia/Tokyo")]);
+    let (_, plan) = infer(&input, &tokyo);
+    assert_eq!(lines(&input, &plan)[0]["local"], "2024-03-30T17:30:00Z");
+    // The flag wins over the zone of a reading.
+    let reading =
+        json!({"format": "json-lines", "columns": [{"from": "local", "to": "local", "zone": "Europe/Berlin"}]});
+    tokyo.reading = Some(serde_json::from_value(reading).unwrap());
+    let (_, plan) = infer(&input, &tokyo);
     assert_eq!(lines(&input, &plan)[0]["local"], "2024-03-30T17:30:00Z");
 }
 

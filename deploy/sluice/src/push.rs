@@ -99,6 +99,7 @@ pub async fn run(arguments: &PushArgs) -> anyhow::Result<ExitCode> {
         slug: target.slug(),
         place: work.place(),
         told: checked.as_ref().map_or(0, |checked| checked.refused),
+        kept: checked.as_ref().map_or(0, CheckedRecords::kept),
         kept_in: arguments.refused.as_ref().map(|file| file.display().to_string()),
     };
     work.print(&context, &contribution, checked.as_ref())?;

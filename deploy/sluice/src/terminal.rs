@@ -17,18 +17,20 @@ pub fn bytes(result: &[u8]) -> io::Result<()> {
     all(&mut io::stdout().lock(), result)
 }
 
-/// Writes a result to standard output as indented JSON, with the characters that a terminal would obey as `\uXXXX`.
+/// Writes a result to standard output as indented JSON. Characters that a terminal would obey are escaped as `\uXXXX`.
 pub fn json(value: &impl Serialize) -> io::Result<()> {
     line(&escaped_json(&serde_json::to_string_pretty(value)?))
 }
 
-/// Escapes what a terminal would obey in JSON, where only strings have it; line feeds stand between its tokens.
+/// Escapes the characters of indented JSON that a terminal would obey. They stand in strings only, but for the line feeds
+/// between tokens, which stay.
 fn escaped_json(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for character in json.chars() {
         if character != '\n' && is_obeyed(character) {
-            let units = character.encode_utf16(&mut [0; 2]).to_vec();
-            escaped.extend(units.into_iter().map(|unit| format!("\\u{unit:04x}")));
+            let mut units = [0; 2];
+            let units = character.encode_utf16(&mut units).iter();
+            escaped.extend(units.map(|unit| format!("\\u{unit:04x}")));
         } else {
             escaped.push(character);
         }

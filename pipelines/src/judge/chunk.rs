@@ -308,7 +308,7 @@ fn translate_records(
             },
             Err(problems) => {
                 verdicts.push(place.verdict(cell_problems(problems)));
-                // It was looked at like any other.
+                // A refused record costs the work of one that passes, though its line ends at the first problem.
                 work += (text.len() + translation.name_bytes).saturating_sub(line.len()) as u64;
             }
         }

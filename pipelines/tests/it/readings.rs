@@ -287,17 +287,29 @@ async fn records_that_come_to_too_many_times_their_bytes_are_rejected() {
     let packed = world
         .upload(world.dataset(), &gzip_of(text.as_bytes()), 1 << 20, Compression::Gzip)
         .await;
-    let packed = Submission {
-        contract: wide,
-        ..with_reading(packed, &reading)
-    };
-    let outcome = outcome_of(&mut world, &packed).await;
-    let (code, message) = rejection(&outcome);
-    assert_eq!(code, "too_much_work", "{message}");
-    assert!(
-        message.contains("times its bytes, since each repeats the names: send it uncompressed"),
-        "{message}"
-    );
+    let refused = text.replace('7', "x");
+    let refused = world
+        .upload(
+            world.dataset(),
+            &gzip_of(refused.as_bytes()),
+            1 << 20,
+            Compression::Gzip,
+        )
+        .await;
+    // Records that are refused are as much work as those that pass.
+    for packed in [packed, refused] {
+        let packed = Submission {
+            contract: wide.clone(),
+            ..with_reading(packed, &reading)
+        };
+        let outcome = outcome_of(&mut world, &packed).await;
+        let (code, message) = rejection(&outcome);
+        assert_eq!(code, "too_much_work", "{message}");
+        assert!(
+            message.contains("times its bytes, since each repeats the names: send it uncompressed"),
+            "{message}"
+        );
+    }
 }
 
 #[tokio::test]

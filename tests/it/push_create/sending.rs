@@ -167,7 +167,7 @@ async fn refused_rows_are_kept_as_the_file_has_them_and_can_be_pushed_again() {
     shell.run(&push).expect(
         0,
         &[
-            "2 of 4 records are new; 2 refused",
+            "2 of 4 records are new; 2 refused and left out, 1 of them kept in left-out.csv.",
             "all of them but 1 of more than 4 MiB are in 'left-out.csv'",
         ],
     );
@@ -187,6 +187,15 @@ async fn refused_rows_are_kept_as_the_file_has_them_and_can_be_pushed_again() {
         .run(&[&["push", "wide.csv", "--project", "visits"][..], &with].concat())
         .expect(0, &["2 of 3 records are new"]);
     assert_eq!(fs::read(&kept).unwrap(), wide("\u{feff}note;at\n온도;never\n"));
+    let said = shell.typed(
+        "query visits \"SELECT chr(27) || note AS shown FROM records WHERE note = 'c'\" --format csv",
+        "",
+    );
+    assert!(
+        said.out.contains("\\u{1b}c") && !said.out.contains('\u{1b}'),
+        "{:?}",
+        said.out
+    );
     // Nothing is refused any more, so nothing is kept, and the earlier one is not taken for that of this push.
     shell.file("good.csv", "note;at\ne;2024-02-28T15:00:00Z\n");
     shell

@@ -178,7 +178,7 @@ impl CsvRecord {
                 break (text.len(), text.len());
             };
             at = place + 2;
-            // A backslash before anything else is one of the value, such as a path of Windows.
+            // Before anything else a backslash is part of the value, as in a path of Windows.
             if next == quote || next == text[place] || next == format.delimiter || matches!(next, b'\r' | b'\n') {
                 self.unescaped.extend_from_slice(&text[rest..place]);
                 rest = place + 1;

@@ -110,6 +110,8 @@ fn what_is_not_read_is_named_with_a_way_out() {
         (b" \n", "empty", "empty"),
         (b"", "empty", "empty"),
         (b"\x89PNG\r\n\x1a\n", "image", "an image"),
+        (b"\xff\xd8\xff\xe0", "image", "an image"),
+        (b"GIF89a", "image", "an image"),
         (b"\x01\x02\x03\x04\x05\x06\x07\x08\x0e\x0f\xc3\x28", "binary", "binary"),
         (b"\x7fELF\0\0\0\0\0\0\0\0\0\0\0\x01", "binary", "binary"),
     ] {

@@ -3,7 +3,6 @@
 //! Invariant: a value of the file is shown here, and never sent in a verdict. It is printed so that a terminal does not obey
 //! it, and in a command only if it is safe there.
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -14,6 +13,8 @@ use indicatif::{HumanCount, ProgressBar};
 use operators::{Decision, GateName, Reason};
 use pipelines::check::{CheckError, CheckedFile, FileCheck};
 use serde_json::{Value, json};
+use tabular::decode::{byte_order_mark, encode};
+use tabular::frame::MAX_RECORD_BYTES;
 use tabular::reading::{Reading, TextFormat};
 use types::Contract;
 use types::vocabulary::OnRefused;
@@ -72,7 +73,7 @@ pub(super) struct CheckedRecords {
     listed: Vec<ListedRefusal>,
     /// The number of records that are listed.
     listed_records: u64,
-    /// The number of refused records that the file of refused ones lacks, because they are too long.
+    /// The number of refused records that are too long for the file of refused ones.
     unkept: u64,
 }
 
@@ -246,7 +247,7 @@ struct RefusedFile {
     /// Label of the encoding of the file, so that what reads the file reads this one.
     encoding: String,
     out: Option<BufWriter<File>>,
-    /// Number of records that are not in it.
+    /// Number of refused records that are not in it, because they are too long.
     unkept: u64,
 }
 
@@ -263,35 +264,30 @@ impl RefusedFile {
     }
 
     fn add(&mut self, text: &[u8], is_too_long: bool) -> anyhow::Result<()> {
-        // Only the begin of it was read.
+        // `text` is only the begin of such a record.
         if is_too_long {
             self.unkept += 1;
             return Ok(());
         }
         let (path, encoding) = (&self.path, &self.encoding);
-        let encoded = |text: &str| {
-            let encoded = tabular::decode::encode(text, encoding).map(Cow::into_owned);
-            encoded.with_context(|| format!("`{}` has characters that `{encoding}` cannot write", path.display()))
-        };
         let unwritten = || format!("`{}` cannot be written", path.display());
+        let mut lines = String::new();
         let out = match &mut self.out {
             Some(out) => out,
             none => {
-                let out = none.insert(BufWriter::new(File::create(&self.unfinished).with_context(unwritten)?));
-                if encoding.starts_with("utf-16") {
-                    out.write_all(&encoded("\u{feff}")?).with_context(unwritten)?;
-                }
+                lines += byte_order_mark(encoding);
                 if let Some(header) = &self.header {
-                    out.write_all(&encoded(&format!("{header}\n"))?)
-                        .with_context(unwritten)?;
+                    lines += header;
+                    lines.push('\n');
                 }
-                out
+                none.insert(BufWriter::new(File::create(&self.unfinished).with_context(unwritten)?))
             }
         };
-        let text = std::str::from_utf8(text)?;
-        out.write_all(&encoded(text)?)
-            .and_then(|()| out.write_all(&encoded("\n").map_err(std::io::Error::other)?))
-            .with_context(unwritten)
+        lines += std::str::from_utf8(text)?;
+        lines.push('\n');
+        let bytes = encode(&lines, encoding);
+        let bytes = bytes.with_context(|| format!("`{encoding}` lacks a character of a refused record"))?;
+        out.write_all(&bytes).with_context(unwritten)
     }
 
     /// Takes the place of an earlier one, which would be taken for that of this push. Returns how many records are not in it.
@@ -322,6 +318,11 @@ impl CheckedRecords {
         }
     }
 
+    /// Returns the number of refused records that are in the file of refused ones, if there is to be one.
+    pub(super) const fn kept(&self) -> u64 {
+        self.refused.saturating_sub(self.unkept)
+    }
+
     /// Returns true if the service would reject the records.
     pub(super) const fn is_rejected(&self) -> bool {
         matches!(self.decision, Decision::Reject { .. })
@@ -336,12 +337,11 @@ impl CheckedRecords {
         if self.refused > 0
             && let Some(file) = refused.and_then(quoted_path)
         {
-            terminal::note(&match self.unkept {
-                0 => format!("  all of them are in {file}"),
-                unkept => format!(
-                    "  all of them but {unkept} of more than {} MiB are in {file}",
-                    tabular::frame::MAX_RECORD_BYTES >> 20
-                ),
+            let most = MAX_RECORD_BYTES >> 20;
+            terminal::note(&match (self.kept(), self.unkept) {
+                (_, 0) => format!("  all of them are in {file}"),
+                (0, _) => format!("  none of them is in {file}, since each has more than {most} MiB"),
+                (_, unkept) => format!("  all of them but {unkept} of more than {most} MiB are in {file}"),
             });
         }
         if is_new && self.duplicates > self.records / NOTED_DUPLICATES {

@@ -13,6 +13,8 @@ pub(super) struct PushContext<'a> {
     pub(super) place: &'static str,
     /// Records that this machine refused, with their reasons, before they were sent.
     pub(super) told: u64,
+    /// Number of them that are in the file `kept_in`.
+    pub(super) kept: u64,
     /// The file that got the refused records.
     pub(super) kept_in: Option<String>,
 }
@@ -20,14 +22,16 @@ pub(super) struct PushContext<'a> {
 /// Returns the sentence about the outcome of a contribution. Duplicates come first, since they are what people overlook.
 pub(super) fn headline(context: &PushContext<'_>, contribution: &Contribution) -> String {
     let slug = shown(context.slug);
-    let kept = context
-        .kept_in
-        .as_ref()
-        .filter(|_| contribution.refused_count.unwrap_or(0) > 0);
-    let kept = kept.map_or_else(String::new, |file| format!(", kept in {}", shown(file)));
+    let refused = contribution.refused_count.unwrap_or(0);
+    // The service may refuse more than this machine did, and a record that is too long is not kept.
+    let kept = match (&context.kept_in, context.kept) {
+        (None, _) | (_, 0) => String::new(),
+        (Some(file), kept) if kept >= refused => format!(", kept in {}", shown(file)),
+        (Some(file), kept) => format!(", {} of them kept in {}", HumanCount(kept), shown(file)),
+    };
     if contribution.has_nothing_new() {
         let (records, duplicates) = contribution.duplicates().unwrap_or_default();
-        return match (records, contribution.refused_count.unwrap_or(0)) {
+        return match (records, refused) {
             (1, 0) => format!("Nothing new: the record is in `{slug}` already."),
             (records, 0) => format!(
                 "Nothing new: all {} records are in `{slug}` already.",
@@ -161,14 +165,21 @@ mod tests {
             ]
         );
         // What this machine told before is not told again.
-        let context = PushContext {
-            slug: "visits",
-            place: "line",
-            told: 4,
-            kept_in: Some("left-out.jsonl".to_owned()),
-        };
-        let lines = outcome(&context, &serde_json::from_value(merged).unwrap());
-        assert_eq!(lines, [format!("{expected}, kept in left-out.jsonl.")]);
+        for (kept, words) in [
+            (4, ", kept in left-out.jsonl"),
+            (3, ", 3 of them kept in left-out.jsonl"),
+            (0, ""),
+        ] {
+            let context = PushContext {
+                slug: "visits",
+                place: "line",
+                told: 4,
+                kept,
+                kept_in: Some("left-out.jsonl".to_owned()),
+            };
+            let lines = outcome(&context, &serde_json::from_value(merged.clone()).unwrap());
+            assert_eq!(lines, [format!("{expected}{words}.")]);
+        }
 
         let known = |refused: u64| {
             said(json!({
