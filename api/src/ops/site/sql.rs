@@ -7,6 +7,7 @@
 mod examples;
 mod place;
 
+use futures_util::future::OptionFuture;
 use http::{Method, StatusCode};
 use pages::{
     AnswerColumnKind, ChartForm, DatasetTab, SqlAccess, SqlAnswer, SqlExample, SqlOutcome, SqlPage, SqlProblem,
@@ -150,6 +151,11 @@ async fn opened(cx: Cx, input: SqlPageQuery) -> Result<PageResponse, ApiError> {
 }
 
 async fn sent(cx: Cx, input: SqlForm) -> Result<SqlResponse, ApiError> {
+    // An answer is whole in memory, so only a few of an operator exist at once, as with those to its agents. Nothing is
+    // read before there is room, so nothing is old when it is used.
+    let answers = &cx.app.process.answers;
+    let permit = cx.operator().map(|operator| answers.acquire(operator));
+    let _permit = OptionFuture::from(permit).await;
     // What the page shows may be half a second old, the right to run a statement may not.
     let project = entitlement::visible(&cx, &input.slug).await?;
     let scene = DatasetScene::find(&cx, &input.slug).await?;
@@ -160,12 +166,10 @@ async fn sent(cx: Cx, input: SqlForm) -> Result<SqlResponse, ApiError> {
         limit: asked_limit(&cx, input.limit),
         chart: ChartForm::of(input.chart.as_deref().unwrap_or_default()),
     };
-    let Some(operator) = cx.operator() else {
+    if cx.operator().is_none() {
         let address = sign_in(&address(&project.slug, &question));
         return PageResponse::see(&address).map(SqlResponse::Page);
-    };
-    // An answer is whole in memory, so only a few of an operator exist at once, as with those to its agents.
-    let _permit = cx.app.process.answers.acquire(operator).await;
+    }
     match answer(&cx, &project, &question, input.file).await {
         Ok(SqlResult::File(output)) => Ok(SqlResponse::File(output)),
         Ok(SqlResult::Answer(answered)) => {
@@ -173,11 +177,12 @@ async fn sent(cx: Cx, input: SqlForm) -> Result<SqlResponse, ApiError> {
             let page = sql_page(&cx, &scene, access, question, outcome).await?;
             PageResponse::page(&page).map(SqlResponse::Page)
         }
-        // A page that names the dataset must not answer where the dataset is not known, nor hide a defect.
+        // A page that names the dataset must not answer where the dataset or the person is not known, nor hide a
+        // defect.
         Err(error)
             if matches!(
                 error.status(),
-                StatusCode::NOT_FOUND | StatusCode::INTERNAL_SERVER_ERROR
+                StatusCode::NOT_FOUND | StatusCode::UNAUTHORIZED | StatusCode::INTERNAL_SERVER_ERROR
             ) =>
         {
             Err(error)

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use super::{cells, kind_of};
 use crate::state::sandbox::AnswerColumn;
 use crate::testing::Service;
-use crate::testing::browser::{Browser, form};
+use crate::testing::browser::{Browser, EMAIL, form};
 
 const PATH: &str = "/projects/tides/sql";
 
@@ -145,4 +145,32 @@ async fn the_form_runs_with_the_token_and_says_what_went_wrong() {
             "{sql}: {html}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_takedown_while_a_statement_runs_or_waits_for_room_leaves_no_page() {
+    let service = scene().await;
+    let browser = Browser::signed_in(&service).await;
+    let token = browser.form_token().await;
+    let running = form(&[("form_token", token.as_str()), ("version", "1"), ("q", "pause count")]);
+    let ended = async {
+        service.sandbox.hanging.notified().await;
+        service.took_down("tides").await;
+        service.sandbox.going_on.notify_one();
+    };
+    let (page, ()) = tokio::join!(browser.post(PATH, &running), ended);
+    let html = page.text();
+    assert!(page.status == 404 && !html.contains("Tides"), "{html}");
+
+    // A statement that is refused before it runs names the dataset no more.
+    let service = scene().await;
+    let browser = Browser::signed_in(&service).await;
+    let token = browser.form_token().await;
+    let operator = service.app.store.operator_by_email(EMAIL).await.unwrap().unwrap().id;
+    let waiting = form(&[("form_token", token.as_str()), ("version", "1"), ("q", "refuse")]);
+    let answers = &service.app.process.answers;
+    let down = answers.while_awaited(operator, service.took_down("tides"));
+    let (page, ()) = tokio::join!(browser.post(PATH, &waiting), down);
+    let html = page.text();
+    assert!(page.status == 404 && !html.contains("Tides"), "{html}");
 }
