@@ -68,6 +68,11 @@ pub enum ProjectCreated {
     LimitReached,
 }
 
+/// Number of rows that anybody sees of a project. One of open access that was made by an earlier build, which may run
+/// beside this one, has none.
+const PREVIEW_ROWS: &str =
+    "CASE WHEN access = 'public' THEN COALESCE(preview_rows, 20) ELSE preview_rows END AS preview_rows";
+
 row! {
     /// A dataset project as stored.
     #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +100,7 @@ row! {
         /// True if buyers may pay with given credits.
         pub trial_sale: bool,
         /// Number of rows that anybody sees; `None` shows nothing of a paid project.
-        pub preview_rows: Option<u32>,
+        pub preview_rows: Option<u32> = PREVIEW_ROWS,
         /// Status, which decides whether contributions are accepted.
         pub status: ProjectStatus,
         /// Operator that maintains the project.
