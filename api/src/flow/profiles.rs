@@ -137,7 +137,7 @@ impl Profiles {
             let Some(snapshot) = found else {
                 return Ok(None);
             };
-            let Some(begun) = BegunProfile::begin(snapshot, sampling).await? else {
+            let Some(begun) = BegunProfile::begin(snapshot, sampling, stop).await? else {
                 return Ok(None);
             };
             let terms = DocumentTerms {

@@ -111,7 +111,9 @@ async fn build(cx: &Cx, project: &Project, version: Version) -> Result<CallBuild
     let snapshot = reading::snapshot(cx, project, Some(version)).await?;
     let sampling = app.process.profiles.sampling(&app.store, project.id, cx.now).await?;
     let root = snapshot.root_at(version).map(|root| root.to_string());
-    let begun = BegunProfile::begin(snapshot, sampling).await?;
+    // A call that ends early takes its build with it.
+    let stop = CancellationToken::new();
+    let begun = BegunProfile::begin(snapshot, sampling, &stop).await?;
     let (Some(begun), Some(root)) = (begun, root) else {
         return Err(being_made(project, version));
     };
@@ -129,8 +131,7 @@ async fn build(cx: &Cx, project: &Project, version: Version) -> Result<CallBuild
         visibility: project.visibility,
         preview_rows: project.preview_rows,
     };
-    // A call that ends early takes its build with it.
-    let built = begun.finish(terms, &CancellationToken::new()).await;
+    let built = begun.finish(terms, &stop).await;
     let built = built.map_err(|error| match error {
         BuildError::Table(catalog::Error::HistoryLost { .. }) => ApiError::history_lost(&project.slug),
         error => error.into(),
