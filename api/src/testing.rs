@@ -342,9 +342,7 @@ impl Service {
             .sales_of(&self.app.pay.asset, seller, store::SaleState::Held, 9)
             .await;
         let sold = held.unwrap().sales;
-        let [sale] = &sold[..] else {
-            panic!("not one sale")
-        };
+        let [sale] = &sold[..] else { panic!("not one sale") };
         let dispute = store::NewDispute {
             id: types::DisputeId::new(now),
             event: LedgerEventId::new(now),

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use store::{ProfileAsked, Project};
+use store::{MAX_ASKED_PROFILES, ProfileAsked, Project};
 use tokio_util::sync::CancellationToken;
 use types::Version;
 
@@ -118,13 +118,13 @@ async fn build(cx: &Cx, project: &Project, version: Version) -> Result<CallBuild
         return Err(being_made(project, version));
     };
     if begun.unread_rows() > app.profiles.request_rows {
-        return match profiles.ask(project.id, version, &root, MOST_ASKED, cx.now).await? {
-            ProfileAsked::Asked => Ok(CallBuild::Queued),
-            ProfileAsked::Full => {
-                let message = format!("{MOST_ASKED} profiles wait to be built; try again later");
-                Err(ApiError::limited(ErrorCode::ProfileBusy, message, ASKED_RETRY_SECONDS))
-            }
+        let (waiting, of) = match profiles.ask(project.id, version, &root, MOST_ASKED, cx.now).await? {
+            ProfileAsked::Asked => return Ok(CallBuild::Queued),
+            ProfileAsked::Full => (MOST_ASKED, "all datasets".to_owned()),
+            ProfileAsked::DatasetFull => (MAX_ASKED_PROFILES, format!("`{}`", project.slug)),
         };
+        let message = format!("{waiting} versions of {of} wait for a profile, which is the most; try again later");
+        return Err(ApiError::limited(ErrorCode::ProfileBusy, message, ASKED_RETRY_SECONDS));
     }
     let terms = DocumentTerms {
         access: project.access,
