@@ -244,6 +244,8 @@ async fn a_paid_dataset_whose_owner_has_not_chosen_shows_nothing() {
     assert_eq!((&seen.body["rows"], &seen.body["version"]), (&json!([]), &json!(1)));
     // The choice makes the newest version a milestone, without another merge.
     own.patch(&path, &json!({"previewRows": 7})).await.expect(200);
+    // Its owner has it built at once by looking. Who waits gets it when the wait after the last build is over.
+    profile(own, &slug, 1).await;
     assert_eq!(profile(&world.http, &slug, 1).await["level"], "public");
     assert_eq!(
         rows(&world.http.get(&format!("{path}/preview")).await.expect(200)).len(),

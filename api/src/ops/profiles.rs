@@ -33,7 +33,7 @@ const NOTHING: (u16, &str) = (
 );
 const BUSY: (u16, &str) = (
     429,
-    "Too many calls; or `profile_busy`: other profiles are being built, or the address had 10 built within a minute.",
+    "Too many calls; or `profile_busy`: others are being built or wait, or the address had 10 built in a minute.",
 );
 const NOT_YET: (u16, &str) = (
     503,
