@@ -15,7 +15,7 @@ mod scale;
 
 pub(crate) use answer::AnswerChart;
 pub use answer::ChartForm;
-pub(crate) use bars::Bars;
+pub(crate) use bars::{BarCount, Bars};
 pub use flow::{GateLoss, RowFlow};
 
 /// Contributions of one day.

@@ -42,6 +42,8 @@ pub struct BrowserRequest {
     session: Option<String>,
     /// True if the browser says that a page of this service sent the request.
     from_own_page: bool,
+    /// True if the browser says that a page of another site sent it.
+    from_elsewhere: bool,
     /// Path that the person wanted before signing in.
     next: Option<String>,
     /// Colour scheme that the person chose.
@@ -66,6 +68,7 @@ impl BrowserRequest {
         Self {
             session: session(&parts.headers),
             from_own_page: is_own(&parts.headers, public_url),
+            from_elsewhere: is_foreign(&parts.headers, public_url),
             next: cookie(&parts.headers, NEXT),
             theme: pages::Theme::of(cookie(&parts.headers, THEME).as_deref().unwrap_or_default()),
             path: parts
@@ -86,6 +89,12 @@ impl BrowserRequest {
     /// such a page, too.
     pub(crate) const fn is_from_own_page(&self) -> bool {
         self.from_own_page
+    }
+
+    /// Returns true if the browser says that a page of another site led to this one. A person who types an address, or keeps
+    /// it, comes from nowhere.
+    pub(crate) const fn is_from_elsewhere(&self) -> bool {
+        self.from_elsewhere
     }
 
     /// Returns the credential of the browser.
@@ -127,6 +136,14 @@ impl BrowserRequest {
 
 fn foreign(message: &str) -> ApiError {
     ApiError::new(ErrorCode::ForeignForm, message)
+}
+
+/// Returns true if the browser says that a page of another site than `public_url` sent the request. What says nothing is a
+/// program, or a browser from before 2023.
+fn is_foreign(headers: &HeaderMap, public_url: &str) -> bool {
+    let has_origin = headers.contains_key(&header::ORIGIN);
+    let site = text(headers, &FETCH_SITE);
+    !is_own(headers, public_url) && (has_origin || matches!(site.as_deref(), Some("same-site" | "cross-site")))
 }
 
 /// Returns true if the browser says that a page of the service at `public_url` sent the request.

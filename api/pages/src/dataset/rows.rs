@@ -10,11 +10,15 @@ use types::{Timestamp, Version};
 use super::column::{ColumnOrder, ShownColumn};
 use super::head::{DatasetHead, DatasetOffer};
 use super::table::{ClosedRest, RecordRow, RecordTable};
+use crate::cell::escaped;
 use crate::chrome::{PageLayout, Theme};
 use crate::dataset::DatasetTab;
 use crate::filters;
 use crate::form::FieldError;
 use crate::number::{counted, grouped};
+
+/// Bytes of a choice of columns beside its texts.
+const CHOICE_BYTES: usize = 110;
 
 /// Version in the list of the viewer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,11 +55,20 @@ pub struct ColumnChoice {
     pub here: bool,
 }
 
+impl ColumnChoice {
+    /// Returns the bytes of the choice as HTML, about.
+    pub(crate) fn weight(&self) -> usize {
+        CHOICE_BYTES + escaped(&self.value) + escaped(&self.label)
+    }
+}
+
 /// Rows that the reader may read, with what was chosen.
 #[derive(Clone, Debug)]
 pub struct ReadableRows {
     /// Newest versions, that of the rows among them.
     pub versions: Vec<VersionChoice>,
+    /// Bytes of the files of the version of the rows.
+    pub bytes: Option<u64>,
     /// Names of all columns that can be filtered.
     pub names: Vec<String>,
     /// Comparisons with their words in the address.
@@ -118,6 +131,10 @@ pub struct DatasetRows {
     table: RecordTable,
     state: RowsState,
     latest: Version,
+    /// Newest version that the reader may read.
+    newest: Option<Version>,
+    license: String,
+    form_token: String,
     now: crate::time::Instant,
 }
 
@@ -158,6 +175,9 @@ impl DatasetRows {
             table,
             state,
             latest: head.version,
+            newest: head.readable,
+            license: head.license.clone(),
+            form_token: chrome.form_token.clone(),
             now: chrome.now,
         }
     }
@@ -223,6 +243,17 @@ impl DatasetRows {
             RowsState::Preview(preview) => Some(preview),
             _ => None,
         }
+    }
+
+    /// Returns true if the rows are of another version than the one that the head of the page offers as a file.
+    fn is_older(&self) -> bool {
+        self.newest != Some(self.version)
+    }
+
+    /// Returns the newest version that can be read, if some before it are not in the list.
+    fn newest_of_others(&self) -> Option<Version> {
+        let listed = self.readable()?.versions.len() as u64;
+        self.newest.filter(|newest| newest.0 > listed)
     }
 
     fn title(&self) -> String {

@@ -36,7 +36,7 @@ use crate::ops::site::page;
 use crate::rules::profiles;
 use crate::rules::reading::{self, NO_VERSION, NOT_YET};
 
-pub(super) use self::columns::{bare_columns, values};
+pub(super) use self::columns::{BareColumns, values};
 
 /// Rows on a page of the viewer.
 const PAGE_ROWS: u32 = 50;
@@ -188,6 +188,7 @@ async fn viewer(
     let project = &scene.project;
     let snapshot = reading::entitled(cx, project, Some(version)).await;
     let total = snapshot.as_ref().map_or(0, Snapshot::record_count);
+    let bytes = snapshot.as_ref().ok().map(Snapshot::bytes);
     // The figures are of this version or of an earlier one; the heads are small, and say what a column is like.
     let profile = match profiles::shown(cx, project, Some(version)).await? {
         Some(profile) => Some(profile),
@@ -219,6 +220,7 @@ async fn viewer(
     });
     let view = ReadableRows {
         versions: versions_to_choose(scene, version),
+        bytes,
         names: names_to_filter(columns, shown),
         operators: OPERATORS,
         filters: filters.collect(),

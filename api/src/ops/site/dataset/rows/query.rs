@@ -28,6 +28,9 @@ pub(super) struct RowsQuery {
     /// Version; the newest that the reader may read if absent.
     #[schemars(range(min = 1, max = MAX_EXACT_INTEGER))]
     pub(super) version: Option<u64>,
+    /// Version in the place of `version`, as the field for other versions sends it; empty for none.
+    #[schemars(regex(pattern = "^[0-9]{0,15}$"))]
+    other: Option<String>,
     /// Number of rows before the first.
     #[serde(default)]
     #[schemars(range(min = 0, max = MAX_EXACT_INTEGER))]
@@ -134,6 +137,7 @@ impl RowsQuery {
             .all(|pair| pair[0].is_some() || pair[1].is_none());
         let is_long = self.by.is_some()
             || self.without.is_some()
+            || self.other.is_some()
             || !is_gapless
             || all.iter().any(|column| column.as_ref().is_some_and(String::is_empty))
             || self.cols.len() > 1
@@ -142,10 +146,13 @@ impl RowsQuery {
             return None;
         }
         let mut query = url::form_urlencoded::Serializer::new(String::new());
-        if let Some(version) = self.version {
+        let other = self.other.as_deref().and_then(|number| number.parse::<u64>().ok());
+        let other = other.filter(|number| *number > 0);
+        if let Some(version) = other.or(self.version) {
             query.append_pair("version", &version.to_string());
         }
-        if self.offset > 0 {
+        // A place in one version is none in another.
+        if self.offset > 0 && other.is_none() {
             query.append_pair("offset", &self.offset.to_string());
         }
         if let Some((column, direction)) = self.order() {
