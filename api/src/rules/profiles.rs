@@ -52,7 +52,9 @@ pub(crate) struct ShownProfile {
     pub preview: Vec<Map<String, Value>>,
     /// Places of these records in the version, from 0.
     pub offsets: Vec<u64>,
-    /// True if a text in them was cut.
+    /// Names of the fields of each of them whose value is the beginning of the text of its JSON.
+    pub begun: Vec<Vec<String>>,
+    /// True if a value in them was cut or left out.
     pub is_cut: bool,
     /// Time at which somebody asked for the version, if anybody did.
     pub asked_at: Option<Timestamp>,
@@ -122,3 +124,4 @@ fn read(stored: StoredProfile, level: ProfileLevel, most: usize) -> Result<Shown
         asked_at: stored.asked_at,
     })
 }
+        begun: rows.iter().map(|row| row.begun.clone()).collect(),

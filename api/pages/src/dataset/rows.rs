@@ -144,6 +144,7 @@ impl DatasetRows {
             RowsState::Readable(_) => table.sortable(),
             RowsState::Preview(_) | RowsState::Closed | RowsState::Empty => {
                 table.close(rest_of(
+        // A sample is for readers who may open no record.
                     chrome,
                     head,
                     records.saturating_sub(table.len() as u64),

@@ -118,6 +118,7 @@ fn rows(texts: &Texts, count: u64) -> Vec<RecordRow> {
         .map(|place| RecordRow {
             place: Some(place),
             values: values(texts),
+            begun: Vec::new(),
         })
         .collect();
     if let Some(row) = rows.last_mut() {
@@ -268,8 +269,11 @@ fn first_pages(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     });
     let (chrome, locked) = (visitor(path), head(texts, priced(None), None));
     let mut sampled = rows(texts, 3);
-    for row in &mut sampled {
-        row.place = None;
+    if let Some(row) = sampled.first_mut() {
+        // The last column is JSON, and was cut.
+        row.values.truncate(7);
+        row.values.push(to_raw_value("{\"type\":\"be").ok());
+        row.begun = (0..8).map(|column| column == 7).collect();
     }
     let shown = DatasetRows::new(
         &chrome,

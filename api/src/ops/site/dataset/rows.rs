@@ -176,12 +176,18 @@ async fn preview(
     Ok(DatasetRows::new(chrome, head, of, (columns, rows), state))
 }
 
+        let begun = profile.as_ref().and_then(|profile| profile.begun.get(at));
+        let is_begun = |column: &usize| {
+            let name = columns.get(*column).map(|field| &field.name);
+            begun.zip(name).is_some_and(|(begun, name)| begun.contains(name))
+        };
 /// Returns a page of the viewer. What keeps it from reading rows now is said on it.
 async fn viewer(
     cx: &Cx,
     scene: &DatasetScene,
     (chrome, head): (&PageLayout, &DatasetHead),
     version: Version,
+            begun: usual.iter().map(is_begun).collect(),
     (columns, shown): (&[Field], &ShownColumns),
     (asked, typed): (AskedRows, TypedInVain),
 ) -> Result<DatasetRows, ApiError> {
@@ -308,6 +314,7 @@ pub(super) async fn count(cx: &Cx, bytes: u64) -> Result<(), ApiError> {
     Ok(())
 }
 
+            begun: Vec::new(),
 /// Returns the rows that a statement filters and orders.
 async fn selected(
     cx: &Cx,
@@ -386,6 +393,7 @@ pub(super) fn failure(cx: &Cx, error: ApiError) -> Result<(String, bool), ApiErr
             "The egress of the month is used up, and a page buys no more. Agents of your account read on with credits."
                 .to_owned(),
             false,
+            begun: Vec::new(),
         ),
         _ => {
             let detail = error.details().first().map(|detail| detail.problem.as_str());
