@@ -345,6 +345,59 @@ async fn a_buyer_reads_what_it_bought_and_others_see_no_row_of_it() {
     assert!(
         version.contains("3 new rows") && version.contains(".parquet"),
         "{version}"
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_filtered_is_asked_in_sql_and_not_run() {
+    let (_site, owner, other) = start().await;
+    project(&owner, "tides", json!({})).await;
+    contribute(&owner.agent.http, "tides", &tied(130)).await;
+    let path = rows("tides", "?version=2&f1=station&o1=is&v1=50%25_off&sort=value&dir=desc");
+    let page = opened(&other, &path).await;
+    let (before, _) = page.split_once("\">As SQL</a>").unwrap();
+    let (_, link) = before.rsplit_once("href=\"").unwrap();
+    let asked = opened(&other, &link.replace("&#38;", "&")).await;
+    assert!(!asked.contains("id=\"answer\""), "{asked}");
+    let (_, statement) = asked.split_once("<textarea").unwrap();
+    let (statement, _) = statement.split_once("</textarea>").unwrap();
+    let (_, statement) = statement.split_once('>').unwrap();
+    let statement = statement.trim().replace("&#34;", "\"").replace("&#39;", "'");
+    assert_eq!(
+        statement,
+        "SELECT *\nFROM records\nWHERE \"station\" = '50%_off'\nORDER BY \"value\" DESC NULLS LAST"
+    );
+    let question = json!({"version": 2, "sql": statement});
+    let answer = other
+        .agent
+        .http
+        .post("/projects/tides/query", &question)
+        .await
+        .expect(200);
+    assert_eq!(answer.body["rows"].as_array().unwrap().len(), 44);
+    assert!(page.contains("of 44 row"), "{page}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_heads_of_an_older_version_have_the_figures_before_it_and_then_its_own() {
+    let site = Site::start(None, |options: Options| options.with("SLUICE__PROFILES__EVERY", "1h")).await;
+    let owner = Asker::new(&site, "ada@example.org").await;
+    project(&owner, "tides", json!({})).await;
+    profile(&owner, "tides", 1).await;
+    contribute(&owner.agent.http, "tides", &tied(400)).await;
+    let later = [json!({"station": "leith", "sample": 400})];
+    contribute(&owner.agent.http, "tides", &later).await;
+    // A version later than the one that is read has figures, which are not of it.
+    let newest = owner.agent.http.get("/projects/tides/profile?version=3").await;
+    newest.expect(200);
+    let page = opened(&owner, &rows("tides", "?version=2")).await;
+    assert!(
+        page.contains("<svg class=\"hist\"") && !page.contains("0 to 400"),
+        "{page}"
+    );
+    let deadline = Instant::now() + tests::server::DEADLINE;
+    while !opened(&owner, &rows("tides", "?version=2")).await.contains("0 to 399") {
+        assert!(Instant::now() < deadline, "nobody made the profile");
+    }
+}
+
     );
     // The later version stays closed, whatever the address says.
     for path in pages(2).iter().skip(1) {

@@ -195,13 +195,11 @@ async fn viewer(
     let snapshot = reading::entitled(cx, project, Some(version)).await;
     let total = snapshot.as_ref().map_or(0, Snapshot::record_count);
     // The figures are of this version or of an earlier one; the heads are small, and say what a column is like.
-    let profile = match profiles::shown(cx, project, Some(version)).await? {
-        Some(profile) => Some(profile),
-        None => profiles::shown(cx, project, None)
-            .await?
-            .filter(|found| found.version <= version),
-    };
-    let is_asked = asked.needs_statement() && !cx.the_visit()?.is_from_own_page();
+    let profile = profiles::shown_upto(cx, project, version).await?;
+    if let (Ok(snapshot), true) = (&snapshot, profile.as_ref().map(|found| found.version) != Some(version)) {
+        profiles::request::ask_for(cx, project, snapshot).await?;
+    }
+    let is_asked = asked.needs_statement() && !may_filter;
     let read = match snapshot {
         Ok(snapshot) if asked.needs_statement() && !is_asked => selected(cx, scene, &snapshot, columns, &asked).await,
         Ok(snapshot) => plain(cx, scene, &snapshot, columns, &asked).await,
