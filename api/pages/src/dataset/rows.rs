@@ -76,6 +76,10 @@ pub struct ReadableRows {
     pub page: u64,
     /// Filter that is not understood, as the reader typed it.
     pub typed: Option<ShownFilter>,
+    /// Token without which the service filters and orders nothing.
+    pub token: String,
+    /// Address of the page that asks the same in SQL.
+    pub sql: String,
     /// What is wrong with it.
     pub errors: Vec<FieldError>,
     /// True if filters and order of the address were not applied, because another site led here.

@@ -181,6 +181,8 @@ fn readable(texts: &Texts) -> ReadableRows {
         found: None,
         offset: 0,
         page: 50,
+        token: "cm93cy10b2tlbg".to_owned(),
+        sql: "/projects/tide-gauges/sql?version=1242".to_owned(),
         typed: None,
         errors: Vec::new(),
         is_asked: false,

@@ -403,8 +403,21 @@ fn address(slug: &str, question: &SqlQuestion) -> String {
     if question.chart != ChartForm::default() {
         query.append_pair("chart", question.chart.word());
     }
-    query.append_pair("q", &question.sql);
+    if !question.sql.is_empty() {
+        query.append_pair("q", &question.sql);
+    }
     format!("/projects/{slug}/sql?{}", query.finish())
+/// Returns the address of the page with a statement in its box, or with none.
+pub(super) fn link(slug: &str, version: Version, sql: String) -> String {
+    let question = SqlQuestion {
+        version,
+        sql,
+        limit: DEFAULT_ANSWER_ROWS,
+        chart: ChartForm::default(),
+    };
+    address(slug, &question)
+}
+
 }
 
 async fn sql_page(

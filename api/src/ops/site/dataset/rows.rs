@@ -18,6 +18,7 @@ use pages::{
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use types::{Field, Version};
+use store::Project;
 
 use self::columns::{ShownColumns, aligned, all_columns, members, names_to_filter, others, with_profile};
 use self::query::{RowsQuery, TypedInVain};
@@ -32,7 +33,7 @@ use crate::error::ApiError;
 use crate::ops::data::page_json;
 use crate::ops::page_kit::{page_layout, sentence};
 use crate::ops::query::run::{AskedQuery, PAGE_PATIENCE, ask};
-use crate::ops::site::page;
+use crate::ops::site::{page, sql};
 use crate::rules::profiles;
 use crate::rules::reading::{self, NO_VERSION, NOT_YET};
 
@@ -253,6 +254,8 @@ fn versions_to_choose(scene: &DatasetScene, here: Version) -> Vec<VersionChoice>
     }
     let choice = |number: u64| VersionChoice {
         version: Version(number),
+        token: cx.the_visit()?.rows_token(&project.slug),
+        sql: sql_address(cx, project, version, columns, &asked),
         note: match number {
             _ if number == scene.project.version.0 => "latest",
             _ if number == readable.0 => "newest you own",
@@ -261,6 +264,15 @@ fn versions_to_choose(scene: &DatasetScene, here: Version) -> Vec<VersionChoice>
         here: number == here.0,
     };
     numbers.into_iter().map(choice).collect()
+}
+
+/// Returns the address of the page with what is asked for as a statement in its box.
+fn sql_address(cx: &Cx, project: &Project, version: Version, columns: &[Field], asked: &AskedRows) -> String {
+    let statement = asked.needs_statement().then(|| asked.question(columns));
+    let most = cx.app.limits.query_characters.get() as usize;
+    // What is too long for the box would not be taken.
+    let statement = statement.filter(|sql| sql.chars().count() <= most);
+    sql::link(&project.slug, version, statement.unwrap_or_default())
 }
 
 /// Rows with the number of all that were found, if it is known.
