@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tests::apps::hidden;
 use tests::browser::{By, Look};
 use tests::world::{Agent, batch, contribute, merged, project_body};
 use tests::{Answer, Options};
@@ -22,9 +23,20 @@ fn rows(slug: &str, query: &str) -> String {
     format!("/projects/{slug}/rows{query}")
 }
 
+/// Returns the address of rows with the token of its form, if it filters or orders them.
+async fn with_token(reader: &Asker, path: &str) -> String {
+    match path.split_once("/rows?") {
+        Some((dataset, query)) if ["sort=", "by=", "f1="].iter().any(|member| query.contains(member)) => {
+            let page = reader.open(&format!("{dataset}/rows")).await.expect(200);
+            format!("{path}&run={}", hidden(&text(&page), "run"))
+        }
+        _ => path.to_owned(),
+    }
+}
+
 /// Opens a page from a page of this service, and follows where a form is led.
 async fn opened(reader: &Asker, path: &str) -> String {
-    let answer = reader.open(path).await;
+    let answer = reader.open(&with_token(reader, path).await).await;
     if answer.code() != 303 {
         return text(&answer.expect(200));
     }
@@ -246,6 +258,12 @@ async fn a_form_leads_to_the_shortest_address_of_what_it_asks() {
             "?version=1&cols=station&cols=sample",
             "?version=1&cols=station%2Csample",
         ),
+        // The token stays where something is filtered or ordered.
+        ("?version=1&run=a", "?version=1"),
+        (
+            "?version=1&f1=station&o1=is&v1=a&f2=&o2=is&v2=&run=a",
+            "?version=1&f1=station&o1=is&v1=a&run=a",
+        ),
     ] {
         let led = owner.open(&rows("tides", asked)).await.expect(303);
         assert_eq!(led.header("location"), rows("tides", address), "{asked}");
@@ -290,61 +308,43 @@ async fn a_link_of_another_site_or_of_a_readme_runs_nothing() {
         links[spellings.len()..],
         ["/find?q=tides", "https://example.org/projects/x/rows?a=b"]
     );
-    // From elsewhere all rows are there, unfiltered, with a button.
-    let shown = from_elsewhere(&other, &other.session, &link).await.expect(200);
-    let shown = text(&shown);
-    assert_eq!(samples(&shown), [0, 1, 2]);
+    // From elsewhere no row is read, and nothing is taken from the egress of the reader.
+    let before = other.egress().await;
+    for path in [
+        "/projects/tides".to_owned(),
+        link.clone(),
+        rows("tides", "?version=1&row=2"),
+        "/projects/tides/versions/1".to_owned(),
+    ] {
+        let shown = text(&from_elsewhere(&other, &other.session, &path).await.expect(200));
+        assert!(
+            shown.contains("nother site led here") && !shown.contains("id=\"view\""),
+            "{path}: {shown}"
+        );
+        assert!(!shown.contains("wick"), "{path}: {shown}");
+    }
+    assert_eq!(other.egress().await, before);
+    let shown = text(&from_elsewhere(&other, &other.session, &link).await.expect(200));
     assert!(
-        shown.contains("They are not applied yet") && shown.contains(">Apply</button>"),
+        shown.contains(&format!("href=\"{}\">Show all rows", link.replace('&', "&#38;"))),
         "{shown}"
     );
-    assert!(!shown.contains("aria-sort"), "{shown}");
-    // The button is of a page of this service.
+    // A page of this service can lead to the same address without meaning it, and another person has another token.
+    let foreign = with_token(&owner, &link).await;
+    for path in [&link, &foreign, &format!("{link}&run=")] {
+        let shown = text(&other.open(path).await.expect(200));
+        assert_eq!(samples(&shown), [0, 1, 2], "{path}");
+        assert!(
+            shown.contains("They are not applied yet") && shown.contains(">Apply</button>"),
+            "{shown}"
+        );
+        assert!(!shown.contains("aria-sort"), "{shown}");
+    }
+    assert!(other.egress().await > before);
+    // The button sends the token of the page.
     assert_eq!(samples(&opened(&other, &link).await), [1]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_buyer_reads_what_it_bought_and_others_see_no_row_of_it() {
-    let (site, owner, other) = start().await;
-    project(&owner, "paid", json!({"access": "paid", "price": "0.10"})).await;
-    contribute(&owner.agent.http, "paid", &tied(60)).await;
-    let pages = |version: u64| {
-        [
-            "/projects/paid".to_owned(),
-            rows("paid", &format!("?version={version}")),
-            rows("paid", &format!("?version={version}&row=2")),
-            rows("paid", &format!("?version={version}&f1=sample&o1=is&v1=7")),
-            format!("/projects/paid/versions/{version}"),
-        ]
-    };
-    // Nothing was offered by the owner, so there is no row anywhere.
-    for path in pages(2).iter().chain(&["/projects/paid/versions".to_owned()]) {
-        for session in ["", &other.session] {
-            let page = other.browser.browse(session, path, None).await.expect(200);
-            let page = text(&page);
-            assert!(!page.contains("50%_off") && !page.contains("wick"), "{path}: {page}");
-        }
-    }
-    let closed = opened(&other, &rows("paid", "")).await;
-    assert!(
-        closed.contains("$0.10") && closed.contains("63 rows, and none is shown here"),
-        "{closed}"
-    );
-    site.grant(other.operator, "10");
-    let first = json!({"version": 1});
-    other.agent.http.post("/projects/paid/buy", &first).await.expect(200);
-    let bought = opened(&other, "/projects/paid").await;
-    assert!(
-        bought.contains("v1 and earlier") && bought.contains("1 newer"),
-        "{bought}"
-    );
-    assert_eq!(samples(&bought), [0, 1, 2], "{bought}");
-    let page = opened(&other, &rows("paid", "?version=1&f1=sample&o1=is&v1=2")).await;
-    assert_eq!(samples(&page), [2]);
-    let version = opened(&other, "/projects/paid/versions/1").await;
-    assert!(
-        version.contains("3 new rows") && version.contains(".parquet"),
-        "{version}"
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_filtered_is_asked_in_sql_and_not_run() {
     let (_site, owner, other) = start().await;
@@ -398,6 +398,48 @@ async fn the_heads_of_an_older_version_have_the_figures_before_it_and_then_its_o
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_buyer_reads_what_it_bought_and_others_see_no_row_of_it() {
+    let (site, owner, other) = start().await;
+    project(&owner, "paid", json!({"access": "paid", "price": "0.10"})).await;
+    contribute(&owner.agent.http, "paid", &tied(60)).await;
+    let pages = |version: u64| {
+        [
+            "/projects/paid".to_owned(),
+            rows("paid", &format!("?version={version}")),
+            rows("paid", &format!("?version={version}&row=2")),
+            rows("paid", &format!("?version={version}&f1=sample&o1=is&v1=7")),
+            format!("/projects/paid/versions/{version}"),
+        ]
+    };
+    // Nothing was offered by the owner, so there is no row anywhere.
+    for path in pages(2).iter().chain(&["/projects/paid/versions".to_owned()]) {
+        for session in ["", &other.session] {
+            let page = other.browser.browse(session, path, None).await.expect(200);
+            let page = text(&page);
+            assert!(!page.contains("50%_off") && !page.contains("wick"), "{path}: {page}");
+        }
+    }
+    let closed = opened(&other, &rows("paid", "")).await;
+    assert!(
+        closed.contains("$0.10") && closed.contains("63 rows, and none is shown here"),
+        "{closed}"
+    );
+    site.grant(other.operator, "10");
+    let first = json!({"version": 1});
+    other.agent.http.post("/projects/paid/buy", &first).await.expect(200);
+    let bought = opened(&other, "/projects/paid").await;
+    assert!(
+        bought.contains("v1 and earlier") && bought.contains("1 newer"),
+        "{bought}"
+    );
+    assert_eq!(samples(&bought), [0, 1, 2], "{bought}");
+    let page = opened(&other, &rows("paid", "?version=1&f1=sample&o1=is&v1=2")).await;
+    assert_eq!(samples(&page), [2]);
+    let version = opened(&other, "/projects/paid/versions/1").await;
+    assert!(
+        version.contains("3 new rows") && version.contains(".parquet"),
+        "{version}"
     );
     // The later version stays closed, whatever the address says.
     for path in pages(2).iter().skip(1) {
@@ -625,7 +667,11 @@ async fn a_person_looks_at_rows_by_mouse_by_keyboard_and_without_scripts() {
     still.goto(site.url("/projects/tides/rows"));
     assert_eq!(still.submit(By::Css("button[value='sample asc']")).status, 200);
     assert_eq!(still.submit(By::Css("button[value='sample desc']")).status, 200);
-    assert!(still.read(By::Css("#rows tbody tr:first-child")).contains("129"), "{}", still.text());
+    assert!(
+        still.read(By::Css("#rows tbody tr:first-child")).contains("129"),
+        "{}",
+        still.text()
+    );
     assert_eq!(still.submit(By::Button("Next")).status, 200);
     assert!(still.text().contains("51 to 100 of 130 rows"), "{}", still.text());
     // Every page in every look.

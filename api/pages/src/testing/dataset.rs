@@ -195,6 +195,7 @@ fn filter(texts: &Texts) -> ShownFilter {
         column: name(texts, ""),
         operator: "is".to_owned(),
         words: "is",
+        has_value: true,
         value: texts.text.chars().take(200).collect(),
     }
 }
@@ -259,6 +260,8 @@ fn page(
 pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     first_pages(book, texts)?;
     viewers(book, texts)?;
+    previews(book, texts)?;
+    record(book, texts)?;
     versions(book, texts)
 }
 
@@ -323,6 +326,25 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             },
         ),
         (
+            "rows-none",
+            None,
+            ReadableRows {
+                filters: vec![
+                    ShownFilter {
+                        value: String::new(),
+                        ..filter(texts)
+                    },
+                    ShownFilter {
+                        words: "is null",
+                        has_value: false,
+                        value: String::new(),
+                        ..filter(texts)
+                    },
+                ],
+                ..readable(texts)
+            },
+        ),
+        (
             "rows-typed",
             None,
             ReadableRows {
@@ -354,6 +376,11 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         };
         book.add(&format!("dataset-{name}"), &page)?;
     }
+    Ok(())
+}
+
+fn previews(book: &mut Book, texts: &Texts) -> Result<(), Error> {
+    let path = "/projects/tide-gauges/rows?version=1242";
     let (chrome, head_of_free) = (visitor(path), head(texts, DatasetOffer::Free, None));
     let page = DatasetRowsPage {
         rows: DatasetRows::new(
@@ -367,6 +394,32 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         chrome,
     };
     book.add("dataset-rows-closed", &page)?;
+    let (chrome, head_of_free) = (
+        person(path, texts, 0),
+        head(texts, DatasetOffer::Free, Some(Version(1_242))),
+    );
+    let preview = RowsState::Preview(PreviewRows {
+        level: ProfileLevel::Full,
+        made_at: before(600),
+        is_cut: false,
+    });
+    let mut sampled = DatasetRows::new(
+        &chrome,
+        &head_of_free,
+        (Version(1_242), 839_412),
+        (columns(texts, None), rows(texts, 3)),
+        preview,
+    );
+    sampled.offer(path.to_owned());
+    let page = DatasetRowsPage {
+        rows: sampled,
+        head: head_of_free,
+        chrome,
+    };
+    book.add("dataset-rows-offered", &page)
+}
+
+fn record(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     let record = WholeRecord {
         version: Version(1_242),
         records: 839_412,
