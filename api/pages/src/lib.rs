@@ -69,8 +69,8 @@ pub use report::{ReportOutcomePage, ReportPage, ReportState};
 pub use said::{Discussion, SaidEntry, Thread};
 pub use secret::SecretPage;
 pub use sql::{
-    AnswerColumn, AnswerColumnKind, SqlAccess, SqlAnswer, SqlExample, SqlOutcome, SqlPage, SqlProblem, SqlQuestion,
-    StatementPlace,
+    AnswerColumn, AnswerColumnKind, NeededCells, SqlAccess, SqlAnswer, SqlExample, SqlOutcome, SqlPage, SqlProblem,
+    SqlQuestion, StatementPlace,
 };
 pub use time::Instant;
 pub use unit::{ScoreView, UnitFacts, UnitPage, UnitStep, UnitVersion};

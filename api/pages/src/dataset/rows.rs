@@ -7,7 +7,7 @@ use askama::filters::HtmlSafe;
 use operators::profile::ProfileLevel;
 use types::{Timestamp, Version};
 
-use super::column::{ColumnOrder, ShownColumn};
+use super::column::{ColumnOrder, ShownColumn, text_words};
 use super::head::{DatasetHead, DatasetOffer};
 use super::table::{ClosedRest, RecordRow, RecordTable};
 use crate::cell::escaped;
@@ -40,6 +40,8 @@ pub struct ShownFilter {
     pub operator: String,
     /// Words of the comparison, such as `is not`.
     pub words: &'static str,
+    /// True if the comparison has a value.
+    pub has_value: bool,
     /// Value that is compared with; empty where there is none.
     pub value: String,
 }
@@ -87,11 +89,15 @@ pub struct ReadableRows {
     pub offset: u64,
     /// Rows of a page at most.
     pub page: u64,
+    /// Token without which the service filters and orders nothing.
+    pub token: String,
+    /// Address of the page that asks the same in SQL.
+    pub sql: String,
     /// Filter that is not understood, as the reader typed it.
     pub typed: Option<ShownFilter>,
     /// What is wrong with it.
     pub errors: Vec<FieldError>,
-    /// True if filters and order of the address were not applied, because another site led here.
+    /// True if filters and order of the address were not applied, because no page of this service asks for them.
     pub is_asked: bool,
     /// Why there are no rows, and true if it helps to try again.
     pub failure: Option<(String, bool)>,
@@ -155,7 +161,9 @@ impl DatasetRows {
             (RowsState::Empty | RowsState::Closed, _) | (_, true) => "Columns without rows".to_owned(),
             _ => format!("Rows of version {}, table", grouped(version.0)),
         };
+        // A sample is for readers who may open no record.
         let record = format!("/projects/{}/rows?version={version}&row=", head.slug);
+        let record = matches!(state, RowsState::Readable(_)).then_some(record);
         let mut table = RecordTable::new(label, record, columns, rows);
         match &state {
             RowsState::Readable(_) => table.sortable(),
@@ -179,6 +187,16 @@ impl DatasetRows {
             license: head.license.clone(),
             form_token: chrome.form_token.clone(),
             now: chrome.now,
+        }
+    }
+
+    /// Offers the rows at an address of this service to a reader who may read them, and was led here by another site.
+    pub fn offer(&mut self, address: String) {
+        if !matches!(self.state, RowsState::Empty) {
+            self.table.offer(
+                "Another site led here, so they are not read yet.",
+                (address, "Show all rows".to_owned()),
+            );
         }
     }
 
@@ -265,6 +283,13 @@ impl DatasetRows {
     }
 }
 
+impl ShownFilter {
+    /// Returns the value as a person reads it, if the comparison has one.
+    fn said(&self) -> Option<String> {
+        self.has_value.then(|| text_words(&self.value, usize::MAX))
+    }
+}
+
 impl ReadableRows {
     /// Returns true if the page says more than which rows of a version it has.
     fn is_chosen(&self) -> bool {
@@ -283,6 +308,7 @@ impl ReadableRows {
             column: String::new(),
             operator: String::new(),
             words: "",
+            has_value: true,
             value: String::new(),
         })
     }

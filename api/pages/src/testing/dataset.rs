@@ -118,6 +118,7 @@ fn rows(texts: &Texts, count: u64) -> Vec<RecordRow> {
         .map(|place| RecordRow {
             place: Some(place),
             values: values(texts),
+            begun: Vec::new(),
         })
         .collect();
     if let Some(row) = rows.last_mut() {
@@ -181,6 +182,8 @@ fn readable(texts: &Texts) -> ReadableRows {
         found: None,
         offset: 0,
         page: 50,
+        token: "cm93cy10b2tlbg".to_owned(),
+        sql: "/projects/tide-gauges/sql?version=1242".to_owned(),
         typed: None,
         errors: Vec::new(),
         is_asked: false,
@@ -193,6 +196,7 @@ fn filter(texts: &Texts) -> ShownFilter {
         column: name(texts, ""),
         operator: "is".to_owned(),
         words: "is",
+        has_value: true,
         value: texts.text.chars().take(200).collect(),
     }
 }
@@ -263,6 +267,8 @@ fn page(
 pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     first_pages(book, texts)?;
     viewers(book, texts)?;
+    previews(book, texts)?;
+    record(book, texts)?;
     versions(book, texts)
 }
 
@@ -275,8 +281,11 @@ fn first_pages(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     });
     let (chrome, locked) = (visitor(path), head(texts, priced(None), None));
     let mut sampled = rows(texts, 3);
-    for row in &mut sampled {
-        row.place = None;
+    if let Some(row) = sampled.first_mut() {
+        // The last column is JSON, and was cut.
+        row.values.truncate(7);
+        row.values.push(to_raw_value("{\"type\":\"be").ok());
+        row.begun = (0..8).map(|column| column == 7).collect();
     }
     let shown = DatasetRows::new(
         &chrome,
@@ -320,6 +329,25 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             ReadableRows {
                 filters: vec![filter(texts)],
                 is_asked: true,
+                ..readable(texts)
+            },
+        ),
+        (
+            "rows-none",
+            None,
+            ReadableRows {
+                filters: vec![
+                    ShownFilter {
+                        value: String::new(),
+                        ..filter(texts)
+                    },
+                    ShownFilter {
+                        words: "is null",
+                        has_value: false,
+                        value: String::new(),
+                        ..filter(texts)
+                    },
+                ],
                 ..readable(texts)
             },
         ),
@@ -371,6 +399,11 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         chrome,
     };
     book.add("dataset-rows-older", &page)?;
+    Ok(())
+}
+
+fn previews(book: &mut Book, texts: &Texts) -> Result<(), Error> {
+    let path = "/projects/tide-gauges/rows?version=1242";
     let (chrome, head_of_free) = (visitor(path), head(texts, DatasetOffer::Free, None));
     let page = DatasetRowsPage {
         rows: DatasetRows::new(
@@ -384,6 +417,32 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         chrome,
     };
     book.add("dataset-rows-closed", &page)?;
+    let (chrome, head_of_free) = (
+        person(path, texts, 0),
+        head(texts, DatasetOffer::Free, Some(Version(1_242))),
+    );
+    let preview = RowsState::Preview(PreviewRows {
+        level: ProfileLevel::Full,
+        made_at: before(600),
+        is_cut: false,
+    });
+    let mut sampled = DatasetRows::new(
+        &chrome,
+        &head_of_free,
+        (Version(1_242), 839_412),
+        (columns(texts, None), rows(texts, 3)),
+        preview,
+    );
+    sampled.offer(path.to_owned());
+    let page = DatasetRowsPage {
+        rows: sampled,
+        head: head_of_free,
+        chrome,
+    };
+    book.add("dataset-rows-offered", &page)
+}
+
+fn record(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     let record = WholeRecord {
         version: Version(1_242),
         records: 839_412,

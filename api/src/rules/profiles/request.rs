@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use catalog::Snapshot;
 use store::{MAX_ASKED_PROFILES, ProfileAsked, Project};
 use tokio_util::sync::CancellationToken;
 use types::Version;
@@ -138,6 +139,18 @@ async fn build(cx: &Cx, project: &Project, version: Version) -> Result<CallBuild
     })?;
     profiles.add(built, cx.now).await?;
     Ok(CallBuild::Kept)
+}
+
+/// Puts a version in the queue whose rows a caller reads and that has no profile. The newest is built without that, and a full
+/// queue only means that the caller sees no figures for longer.
+pub(crate) async fn ask_for(cx: &Cx, project: &Project, snapshot: &Snapshot) -> Result<(), ApiError> {
+    let version = snapshot.version();
+    let root = snapshot.root_at(version).filter(|_| version < project.version);
+    if let Some(root) = root.map(|root| root.to_string()) {
+        let profiles = cx.app.store.profiles();
+        let _asked: ProfileAsked = profiles.ask(project.id, version, &root, MOST_ASKED, cx.now).await?;
+    }
+    Ok(())
 }
 
 /// Returns the answer for a version in the queue.
