@@ -152,6 +152,9 @@ const commands = {
   enter: ({ page, key }) => visit(pages.get(page).page, () => pages.get(page).page.keyboard.press(key)),
   click: (command) => element(command).click(),
   fill: (command) => element(command).fill(command.with),
+  async pick(command) {
+    await element(command).selectOption(command.with);
+  },
   check: (command) => element(command).check(),
   /** Chooses the file at a path, as a person does in the dialogue. */
   choose: (command) => element(command).setInputFiles(command.file),

@@ -3,6 +3,8 @@
 //! Invariant: the person has a browser's session and never a key; what the file must have is what the interface answers to
 //! an agent of the same operator.
 
+mod slow;
+
 use std::io::Cursor;
 
 use arrow::array::RecordBatch;

@@ -1,6 +1,7 @@
 //! Profiles and previews from outside: who sees what of a dataset before buying it, and that it stays the same whatever
 //! happens to the files.
 
+mod crowd;
 mod figures;
 
 use std::collections::BTreeSet;
@@ -64,7 +65,7 @@ fn texts(series: &str, count: usize) -> Vec<Value> {
 }
 
 /// Words of letters that do not repeat.
-fn letters(random: &mut Random, count: usize) -> String {
+pub(crate) fn letters(random: &mut Random, count: usize) -> String {
     let letters: Vec<char> = "abcdefghiklmnoprstuvwyzüéßøñ".chars().collect();
     let letter = |place: usize, random: &mut Random| if place % 7 == 6 { ' ' } else { *random.pick(&letters) };
     (0..count).map(|place| letter(place, random)).collect()
@@ -413,6 +414,15 @@ fn sketches(folder: &PathBuf) -> Vec<(PathBuf, Vec<u8>)> {
     found
 }
 
+/// A sketch of a part of another dataset than that of this folder.
+fn foreign_sketch(world: &World, own: &PathBuf) -> Vec<u8> {
+    let folders = tables_below(world.server.options().data()).into_iter();
+    let others = folders
+        .map(|table| table.join("_sluice"))
+        .filter(|folder| folder != own);
+    others.flat_map(|folder| sketches(&folder)).next().unwrap().1
+}
+
 fn checked(figures: &Value, records: u64) {
     assert_eq!(
         (&figures["records"], &figures["sampled"]),
@@ -437,9 +447,13 @@ async fn sketches_that_are_damaged_or_deleted_are_made_again_as_they_were() {
     checked(&profile(&world.http, &slug, 1).await, MANY);
     let kept = sketches(&folder);
     assert!(!kept.is_empty(), "{}", folder.display());
+    // A sound sketch of other rows.
+    let (other, _) = uploaded(&world).await;
+    checked(&profile(&world.http, &other, 1).await, MANY);
+    let foreign = foreign_sketch(&world, &folder);
     let quota = own.get("/quota").await.expect(200);
     let mut records = MANY;
-    for (version, damage) in [(2, "flip"), (3, "cut"), (4, "delete"), (5, "none")] {
+    for (version, damage) in [(2, "flip"), (3, "cut"), (4, "delete"), (5, "swap"), (6, "none")] {
         for (path, bytes) in &kept {
             let mut damaged = bytes.clone();
             match damage {
@@ -449,6 +463,7 @@ async fn sketches_that_are_damaged_or_deleted_are_made_again_as_they_were() {
                 }
                 "cut" => fs::write(path, &bytes[..bytes.len() / 3]).unwrap(),
                 "delete" => fs::remove_file(path).unwrap(),
+                "swap" => fs::write(path, &foreign).unwrap(),
                 _ => {}
             }
         }

@@ -381,6 +381,12 @@ impl Page {
         self.at::<()>("check", by, json!({}));
     }
 
+    /// Picks the choice of a list that has this value.
+    #[track_caller]
+    pub fn pick(&self, by: By<'_>, value: &str) {
+        self.at::<()>("pick", by, json!({"with": value}));
+    }
+
     /// Chooses the file at a path.
     #[track_caller]
     pub fn choose(&self, by: By<'_>, file: &Path) {

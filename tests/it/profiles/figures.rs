@@ -38,12 +38,21 @@ impl Estimates {
 
     /// Says how good estimates were, and fails unless they are as good as their standard errors promise together.
     fn tell(&self, tables: usize) {
-        for (what, errors, aim) in [("distinct values", &self.distinct, AIMS.0), ("quantiles", &self.rank, AIMS.1)] {
+        for (what, errors, aim) in [
+            ("distinct values", &self.distinct, AIMS.0),
+            ("quantiles", &self.rank, AIMS.1),
+        ] {
             let within = errors.iter().filter(|error| **error <= aim).count();
             let worst = errors.iter().copied().fold(0.0, f64::max);
-            eprintln!("{tables} tables, {what}: {within} of {} within {aim}, worst {worst:.4}", errors.len());
+            eprintln!(
+                "{tables} tables, {what}: {within} of {} within {aim}, worst {worst:.4}",
+                errors.len()
+            );
             // Of normal errors 86 % are within one and a half standard errors; a dozen may have bad luck.
-            assert!(errors.len() < 12 || within * 4 >= errors.len() * 3, "{what}: {errors:?}");
+            assert!(
+                errors.len() < 12 || within * 4 >= errors.len() * 3,
+                "{what}: {errors:?}"
+            );
         }
     }
 }
@@ -148,7 +157,13 @@ async fn figures_are_those_that_duckdb_computes() {
             .expect(200);
         let extra = String::from_utf8_lossy(&export.bytes).matches("\"beside\"").count();
         assert_eq!(figures["extra"]["records"], extra, "{seed}");
-        estimates.add(compared(&python, folder, &figures, &export.bytes, &format!("table {seed}")));
+        estimates.add(compared(
+            &python,
+            folder,
+            &figures,
+            &export.bytes,
+            &format!("table {seed}"),
+        ));
     }
     estimates.tell(usize::try_from(configured("SLUICE_TEST_PROFILES", TABLES)).unwrap());
 }

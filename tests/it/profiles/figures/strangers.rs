@@ -141,7 +141,10 @@ async fn tables(folder: &Path, files: &[&'static str]) -> Vec<Table> {
         tables.push(Table {
             name,
             contract: info.body["schemaDef"].clone(),
-            lines: export.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect(),
+            lines: export
+                .split_inclusive(|byte| *byte == b'\n')
+                .map(<[u8]>::to_vec)
+                .collect(),
         });
     }
     tables
@@ -158,7 +161,10 @@ async fn upload(own: &Http, slug: &str, lines: &[Vec<u8>]) -> Answer {
 
 /// The preview of a version without the addresses of the service that answers.
 async fn preview(own: &Http, slug: &str, version: u64) -> Value {
-    let shown = own.get(&format!("/projects/{slug}/preview?version={version}")).await.expect(200);
+    let shown = own
+        .get(&format!("/projects/{slug}/preview?version={version}"))
+        .await
+        .expect(200);
     merged(shown.body, json!({"next": null}))
 }
 
@@ -180,7 +186,9 @@ async fn filled<'t>(own: &Http, table: &'t Table, slug: String) -> Dataset<'t> {
         "schemaDef": table.contract, "access": "paid", "price": "0.10",
     });
     own.post("/projects", &body).await.expect(201);
-    own.patch(&format!("/projects/{slug}"), &json!({"previewRows": null})).await.expect(200);
+    own.patch(&format!("/projects/{slug}"), &json!({"previewRows": null}))
+        .await
+        .expect(200);
     let count = table.lines.len();
     let small = SMALL_ROWS.min(count / (SMALL_VERSIONS + 1)).max(1);
     let (most, rest) = table.lines.split_at(count - small * SMALL_VERSIONS);
@@ -188,8 +196,18 @@ async fn filled<'t>(own: &Http, table: &'t Table, slug: String) -> Dataset<'t> {
     for lines in std::iter::once(most).chain(rest.chunks(small)) {
         version += 1;
         let outcome = upload(own, &slug, lines).await;
-        assert_eq!(outcome.body["mergedVersion"], version, "{}: {}", table.name, outcome.body);
-        assert_eq!(outcome.body["acceptedCount"], lines.len(), "{}: {}", table.name, outcome.body);
+        assert_eq!(
+            outcome.body["mergedVersion"], version,
+            "{}: {}",
+            table.name, outcome.body
+        );
+        assert_eq!(
+            outcome.body["acceptedCount"],
+            lines.len(),
+            "{}: {}",
+            table.name,
+            outcome.body
+        );
     }
     let path = format!("/projects/{slug}/profile?version={version}");
     let shown = own.comes_to_show(&path, |answer| answer.code() == 200).await;
@@ -207,10 +225,23 @@ async fn filled<'t>(own: &Http, table: &'t Table, slug: String) -> Dataset<'t> {
 impl Dataset<'_> {
     /// Holds figures and files against the rows; returns how far estimates are off.
     async fn judge(&self, own: &Http, python: &str, folder: &Path) -> Estimates {
-        let Self { slug, version, figures, table, .. } = self;
+        let Self {
+            slug,
+            version,
+            figures,
+            table,
+            ..
+        } = self;
         assert_eq!(figures["records"], table.lines.len(), "{}", table.name);
-        let export = own.get(&format!("/projects/{slug}/export?version={version}")).await.expect(200);
-        assert!(export.bytes == table.lines.concat(), "{}: the rows differ from the file's", table.name);
+        let export = own
+            .get(&format!("/projects/{slug}/export?version={version}"))
+            .await
+            .expect(200);
+        assert!(
+            export.bytes == table.lines.concat(),
+            "{}: the rows differ from the file's",
+            table.name
+        );
         compared(python, folder, figures, &export.bytes, table.name)
     }
 
@@ -222,13 +253,20 @@ impl Dataset<'_> {
         assert_eq!(outcome.text("/status"), "rejected", "{}", outcome.body);
         let deadline = Instant::now() + DEADLINE;
         while parts(own, slug, version).await >= self.parts {
-            assert!(Instant::now() < deadline, "{}: {} parts stay", self.table.name, self.parts);
+            assert!(
+                Instant::now() < deadline,
+                "{}: {} parts stay",
+                self.table.name,
+                self.parts
+            );
             tokio::time::sleep(POLL).await;
         }
         let path = format!("/projects/{slug}");
         own.patch(&path, &json!({"previewRows": 5})).await.expect(200);
         let is_new = |answer: &Answer| answer.code() == 200 && answer.text("/madeAt") != self.made_at;
-        let again = own.comes_to_show(&format!("{path}/profile?version={version}"), is_new).await;
+        let again = own
+            .comes_to_show(&format!("{path}/profile?version={version}"), is_new)
+            .await;
         assert_eq!(timeless(&again), self.figures, "{}", self.table.name);
         assert_eq!(preview(own, slug, version).await, self.preview, "{}", self.table.name);
     }
@@ -283,9 +321,14 @@ async fn figures_of_strangers_are_the_same_of_two_replicas_on_a_bucket_and_every
         let one = options("one");
         // Without a server of databases, the second service opens the file of the first.
         let file = format!("sqlite://{}", one.data().join("sluice.db").display());
-        let first = url.as_ref().map_or_else(|| one.clone(), |url| one.clone().with("SLUICE__DATABASE__URL", url));
+        let first = url
+            .as_ref()
+            .map_or_else(|| one.clone(), |url| one.clone().with("SLUICE__DATABASE__URL", url));
         let url = url.unwrap_or(file);
-        hold(&python, &tables, &first, || options("other").with("SLUICE__DATABASE__URL", url)).await;
+        hold(&python, &tables, &first, || {
+            options("other").with("SLUICE__DATABASE__URL", url)
+        })
+        .await;
     })
     .await;
 }
