@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tests::server::{DEADLINE, POLL};
 use tests::world::{Agent, Operator, decided_within, merged};
 use tests::{Answer, Http, Options, Server};
+use tokio::sync::OnceCell;
 
 use super::super::{often, timeless};
 use super::{Estimates, compared};
@@ -273,7 +274,9 @@ impl Dataset<'_> {
 }
 
 /// The tables of strangers of this run, and who compares them; none where they are not here.
-async fn given() -> Option<(String, Vec<Table>)> {
+async fn given() -> Option<(String, &'static [Table])> {
+    /// Made once for all tests of the process.
+    static TABLES_OF_RUN: OnceCell<Vec<Table>> = OnceCell::const_new();
     let python = readers::python()?;
     let folder = std::env::var(FOLDER).ok().map(PathBuf::from);
     let Some(folder) = folder.filter(|folder| folder.join("files").is_dir()) else {
@@ -281,7 +284,9 @@ async fn given() -> Option<(String, Vec<Table>)> {
         return None;
     };
     let count = usize::try_from(configured("SLUICE_TEST_PROFILES", TABLES)).unwrap();
-    Some((python, tables(&folder, &FILES[..count.min(FILES.len())]).await))
+    let files = &FILES[..count.min(FILES.len())];
+    let made = TABLES_OF_RUN.get_or_init(|| tables(&folder, files)).await;
+    Some((python, made))
 }
 
 /// Runs a service on `first`, then another on `second`, over all tables.
@@ -308,7 +313,7 @@ async fn figures_of_strangers_are_those_of_duckdb_before_and_after_files_in_a_fo
     let Some((python, tables)) = given().await else { return };
     let folder = tempfile::tempdir().unwrap();
     let options = Options::new(binary(), folder.path().join("data"));
-    hold(&python, &tables, &options, || options.clone()).await;
+    hold(&python, tables, &options, || options.clone()).await;
 }
 
 #[cfg(feature = "s3")]
@@ -325,7 +330,7 @@ async fn figures_of_strangers_are_the_same_of_two_replicas_on_a_bucket_and_every
             .as_ref()
             .map_or_else(|| one.clone(), |url| one.clone().with("SLUICE__DATABASE__URL", url));
         let url = url.unwrap_or(file);
-        hold(&python, &tables, &first, || {
+        hold(&python, tables, &first, || {
             options("other").with("SLUICE__DATABASE__URL", url)
         })
         .await;
