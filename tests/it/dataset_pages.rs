@@ -2,6 +2,7 @@
 
 mod chromium;
 mod ended;
+mod filters;
 mod hostile;
 
 use std::collections::BTreeSet;

@@ -19,6 +19,7 @@ use tests::world::{Agent, Operator, contribute, records};
 use tests::{Answer, Http, Options, World};
 use types::fault::PROFILE_POINTS;
 
+pub(crate) use self::figures::{any_record, fields};
 use crate::binary;
 use crate::uploads::{begin, complete, fill, lines};
 

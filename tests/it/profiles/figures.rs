@@ -77,7 +77,7 @@ fn compared(python: &str, folder: &Path, figures: &Value, export: &[u8], what: &
 }
 
 /// Fields of every type.
-fn fields() -> Value {
+pub(crate) fn fields() -> Value {
     json!({"allowExtra": true, "fields": [
         {"name": "few", "type": "string"},
         {"name": "many", "type": "string"},
@@ -92,7 +92,7 @@ fn fields() -> Value {
 }
 
 /// A record of [`fields`], some of which are null.
-fn any_record(random: &mut Random, number: u64) -> Value {
+pub(crate) fn any_record(random: &mut Random, number: u64) -> Value {
     let words = [
         "Wick",
         "",
