@@ -65,11 +65,11 @@ fn hostile() -> Vec<Hostile> {
         of_texts(
             "right-to-left",
             &texts(&[
-                "\u{202e}txt.exe \u{5e9}\u{5dc}\u{5d5}\u{5dd}",
+                "txt.exe \u{5e9}\u{5dc}\u{5d5}\u{5dd} (\u{5d0})!",
                 "\u{2066}\u{2067}\u{2068} never closed",
                 "\u{627}\u{644}\u{639} 12 \u{5d0}",
-                &format!("e{}", "\u{301}".repeat(400)),
-                "\u{feff}\u{200b}\u{200d}",
+                &format!("e{}", ('\u{300}'..='\u{36f}').collect::<String>()),
+                "\u{648}\u{61f} 3 < 4 \u{62f}",
                 SCRIPT,
             ]),
         ),
