@@ -217,15 +217,33 @@ pub fn encoded(form: &[(&str, &str)]) -> String {
 /// Value of a hidden field of a page.
 pub fn hidden(html: &str, name: &str) -> String {
     let (_, rest) = html.split_once(&format!("name=\"{name}\" value=\"")).unwrap();
-    let (value, _) = rest.split_once('"').unwrap();
-    // The entities that the templates make.
+    unescaped(rest.split('"').next().unwrap())
+}
+
+/// Hidden fields of the form of a page that has this id: what a browser sends with anything that a person chooses there.
+pub fn hidden_fields(html: &str, form: &str) -> Vec<(String, String)> {
+    let (_, form) = html.split_once(&format!("id=\"{form}\"")).unwrap();
+    let (form, _) = form.split_once("</form>").unwrap();
+    let field = |input: &str| {
+        let (name, rest) = input.split_once('"').unwrap();
+        let (_, value) = rest.split_once("value=\"").unwrap();
+        (name.to_owned(), unescaped(value.split('"').next().unwrap()))
+    };
+    form.split("<input type=\"hidden\" name=\"")
+        .skip(1)
+        .map(field)
+        .collect()
+}
+
+/// A text of an attribute without the entities that the templates make.
+fn unescaped(text: &str) -> String {
     [
-        ("&#38;", "&"),
         ("&#34;", "\""),
         ("&#39;", "'"),
         ("&#60;", "<"),
         ("&#62;", ">"),
+        ("&#38;", "&"),
     ]
     .iter()
-    .fold(value.to_owned(), |text, (entity, sign)| text.replace(entity, sign))
+    .fold(text.to_owned(), |text, (entity, sign)| text.replace(entity, sign))
 }

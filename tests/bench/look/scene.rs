@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use futures_util::stream::{self, StreamExt as _};
 use serde_json::{Value, json};
-use tests::apps::{App, hidden};
+use tests::apps::{App, encoded, hidden, hidden_fields};
 use tests::world::{Agent, Operator, batch, contribute, merged, project_body};
 use tests::{Http, Options, Server};
 
@@ -202,6 +202,28 @@ impl Scene {
     /// Opens a page, which must be there.
     pub(super) async fn open(&self, path: &str) {
         self.browser.browse(&self.session, path, None).await.expect(200);
+    }
+
+    /// The address of the rows of a version in an order, which the form of their page leads to.
+    pub(super) async fn ordered(&self, slug: &str, version: u64, by: &str) -> String {
+        let path = format!("/projects/{slug}/rows?version={version}");
+        let page = self.browser.browse(&self.session, &path, None).await.expect(200);
+        let version = version.to_string();
+        let filled = hidden_fields(&String::from_utf8(page.bytes).unwrap(), "view");
+        let mut fields: Vec<_> = filled
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        fields.extend([("version", version.as_str()), ("by", by)]);
+        let asked = format!("/projects/{slug}/rows?{}", encoded(&fields));
+        let led = self.browser.browse(&self.session, &asked, None).await.expect(303);
+        let address = led.header("location").to_owned();
+        let page = self.browser.browse(&self.session, &address, None).await.expect(200);
+        assert!(
+            String::from_utf8_lossy(&page.bytes).contains("aria-sort"),
+            "{address} is in no order"
+        );
+        address
     }
 
     /// Downloads a version; the bytes of the file.

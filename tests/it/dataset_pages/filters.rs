@@ -5,7 +5,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use tests::apps::encoded;
+use tests::apps::{encoded, hidden_fields};
 use tests::random::Random;
 use tests::world::merged;
 
@@ -23,40 +23,10 @@ const BATCH_ROWS: u64 = 500;
 const PAGE_ROWS: u64 = 50;
 const SLUG: &str = "filtered";
 
-/// A value in an attribute, as the templates write it.
-fn unescaped(text: &str) -> String {
-    [
-        ("&#34;", "\""),
-        ("&#39;", "'"),
-        ("&#60;", "<"),
-        ("&#62;", ">"),
-        ("&#38;", "&"),
-    ]
-    .iter()
-    .fold(text.to_owned(), |text, (entity, sign)| text.replace(entity, sign))
-}
-
-/// Fields of the form of a page that it fills in itself.
-fn filled(page: &str) -> Vec<(String, String)> {
-    let (_, form) = page
-        .split_once("id=\"view\"")
-        .unwrap_or_else(|| panic!("no form: {page}"));
-    let (form, _) = form.split_once("</form>").unwrap();
-    let of_input = |input: &str| {
-        let (name, rest) = input.split_once('"').unwrap();
-        let (_, value) = rest.split_once("value=\"").unwrap();
-        (name.to_owned(), unescaped(value.split('"').next().unwrap()))
-    };
-    form.split("<input type=\"hidden\" name=\"")
-        .skip(1)
-        .map(of_input)
-        .collect()
-}
-
 /// Sends the form of a page with more fields; the page that comes.
 async fn press(reader: &Asker, page: &str, version: u64, more: &[(String, String)]) -> String {
     let version = ("version".to_owned(), version.to_string());
-    let all = [filled(page), vec![version], more.to_vec()].concat();
+    let all = [hidden_fields(page, "view"), vec![version], more.to_vec()].concat();
     let all: Vec<_> = all
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_str()))
