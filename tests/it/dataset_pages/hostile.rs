@@ -2,6 +2,7 @@
 
 use std::io::Cursor;
 
+use arrow::array::RecordBatch;
 use arrow::ipc::reader::StreamReader;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use serde_json::{Map, Value, json};
@@ -153,7 +154,7 @@ async fn files_are_whole(person: &Asker, token: &str, Hostile { slug, records, f
         .collect();
     for batches in [parquet, arrow] {
         assert_eq!(
-            batches.iter().map(|batch| batch.num_rows()).sum::<usize>(),
+            batches.iter().map(RecordBatch::num_rows).sum::<usize>(),
             records.len(),
             "{slug}"
         );
