@@ -173,7 +173,8 @@ async fn downloads(report: &mut Report, scene: &Scene) {
             least[at] = least[at].min(took.await.cpu);
         }
     }
-    let rows: Vec<_> = (FORMATS.iter().zip(least).zip(bytes))
+    let costs = FORMATS.iter().zip(least).zip(bytes);
+    let rows: Vec<_> = costs
         .map(|(((format, goal), cpu), bytes)| {
             let ratio = cpu / least[0];
             (

@@ -58,7 +58,7 @@ async fn files(scene: &Scene, page: &str) -> (BTreeSet<String>, BTreeSet<String>
         let css = text(scene, style).await;
         let of_latin = addresses(&css, "url(\"")
             .into_iter()
-            .filter(|name| name.contains("woff2") && !name.contains("ext"));
+            .filter(|name| name.contains("woff2") && !name.contains("latin-ext"));
         fonts.extend(of_latin.map(|name| {
             if name.starts_with('/') {
                 name.to_owned()

@@ -91,8 +91,12 @@ impl Scene {
         }
         let own = server.http().with(&fs::read_to_string(&told).unwrap());
         let browser = App::known(server.base(), "none");
-        fs::remove_dir_all(options.data().join("mail")).ok();
-        let session = browser.enter(&options.data().join("mail"), EMAIL).await;
+        let mail = options.data().join("mail");
+        // Letters of an earlier run let nobody in.
+        for letter in fs::read_dir(&mail).into_iter().flatten().flatten() {
+            fs::remove_file(letter.path()).unwrap();
+        }
+        let session = browser.enter(&mail, EMAIL).await;
         let settings = browser.browse(&session, "/console/settings", None).await.expect(200);
         let scene = Self {
             form_token: hidden(&String::from_utf8(settings.bytes).unwrap(), "form_token"),
