@@ -1,5 +1,10 @@
 //! Pages of a dataset, from outside: who sees which rows, what a reader can choose, and what an address cannot do.
 
+mod chromium;
+mod ended;
+mod filters;
+mod hidden;
+mod hostile;
 mod links;
 
 use std::collections::BTreeSet;
@@ -334,44 +339,6 @@ async fn a_buyer_reads_what_it_bought_and_others_see_no_row_of_it() {
     assert_eq!(owner.open("/projects/paid/versions/3").await.code(), 404);
     assert_eq!(owner.open(&rows("paid", "?version=3")).await.code(), 404);
     assert_eq!(owner.open(&rows("paid", "?version=2&row=64")).await.code(), 404);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_private_dataset_has_the_pages_of_a_missing_one_for_others() {
-    let (_site, owner, other) = start().await;
-    project(&owner, "secret", json!({"visibility": "private"})).await;
-    let seen = |answer: &Answer, slug: &str| {
-        let id = answer.header("x-request-id").to_owned();
-        (answer.code(), text(answer).replace(&id, "").replace(slug, "missing"))
-    };
-    for session in ["", &other.session] {
-        for door in [
-            "",
-            "/rows",
-            "/rows?version=1",
-            "/rows?version=no",
-            "/rows?row=1",
-            "/rows?f1=station&o1=is&v1=a",
-            "/rows?sort=nothing",
-            "/versions",
-            "/versions?before=0",
-            "/versions/1",
-            "/versions/99",
-            "/versions/1?from=5",
-        ] {
-            let open = async |slug: &str| {
-                let path = format!("/projects/{slug}{door}");
-                seen(&from_elsewhere(&other, session, &path).await, slug)
-            };
-            let accept = door.is_empty();
-            let (private, missing) = (open("secret").await, open("missing").await);
-            assert_eq!(private, missing, "{door}");
-            assert!(private.0 == 404 || accept, "{door}: {}", private.0);
-        }
-    }
-    assert_eq!(samples(&opened(&owner, &rows("secret", "")).await), [0, 1, 2]);
-    let own = text(&owner.open("/projects/secret/versions/1").await.expect(200));
-    assert!(own.contains("3 new rows"), "{own}");
 }
 
 /// Contributes records of any contract and waits for the outcome.

@@ -292,7 +292,7 @@ fn shown(answered: &QueryAnswered) -> Result<SqlAnswer, ApiError> {
             .root
             .as_ref()
             .filter(|_| answered.version.0 > 0)
-            .map(|root| root.to_string()),
+            .map(ToString::to_string),
         rows,
         columns: needed.columns.iter().filter_map(column).collect(),
         column_count: answered.columns.len(),
