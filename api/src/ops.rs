@@ -26,6 +26,7 @@ mod paging;
 mod paid;
 mod part_download;
 mod points;
+mod profiles;
 mod projects;
 mod query;
 mod quota;
@@ -53,6 +54,7 @@ pub(crate) fn all(limits: &Limits) -> Operations {
     contributions::add(&mut table, limits);
     dry_run::add(&mut table, limits);
     files::add(&mut table);
+    profiles::add(&mut table);
     data::add(&mut table, limits);
     query::add(&mut table, limits);
     export::add(&mut table);
@@ -71,7 +73,7 @@ pub(crate) fn all(limits: &Limits) -> Operations {
     collectors::add(&mut table);
     keys::add(&mut table);
     console::add(&mut table);
-    site::add(&mut table);
+    site::add(&mut table, limits);
     table
 }
 

@@ -3,6 +3,7 @@
 //! Invariant: a rule knows no operation and no transport.
 
 pub mod accounts;
+pub(crate) mod answer_file;
 pub mod auth;
 pub(crate) mod call_limits;
 pub(crate) mod egress;
@@ -10,6 +11,7 @@ pub(crate) mod entitlement;
 pub(crate) mod jobs;
 pub mod letters;
 pub mod previews;
+pub(crate) mod profiles;
 pub mod readiness;
 pub(crate) mod reading;
 pub mod seals;

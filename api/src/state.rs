@@ -21,6 +21,7 @@ pub(crate) mod links;
 pub mod open_files;
 pub(crate) mod page_size;
 pub mod payment_services;
+pub mod profiling;
 pub mod readers;
 pub mod relay;
 pub mod sandbox;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::available_parallelism;
 
 use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinError, spawn_blocking};
 use tracing::{Instrument as _, Span};
 
@@ -23,11 +23,15 @@ thread_local! {
 
 /// Maximum number of futures on blocking threads at once: a quarter of tokio's default of 512 blocking threads.
 const MAX_BLOCKING_FUTURES: usize = 128;
+/// Row groups of exports that are encoded at once. Each may have all its columns in memory.
+const MAX_ENCODED_GROUPS: usize = 2;
 
 /// Futures of one catalog that run on blocking threads.
 #[derive(Debug)]
 pub(crate) struct BlockingPool {
     permits: Arc<Semaphore>,
+    /// Places for the encoding of row groups of exports.
+    encoding: Arc<Semaphore>,
     /// Number of futures that run on blocking threads now.
     in_flight: Arc<AtomicUsize>,
     processors: usize,
@@ -37,6 +41,7 @@ impl Default for BlockingPool {
     fn default() -> Self {
         Self {
             permits: Arc::new(Semaphore::new(MAX_BLOCKING_FUTURES)),
+            encoding: Arc::new(Semaphore::new(MAX_ENCODED_GROUPS)),
             in_flight: Arc::default(),
             // Kept, because each question to the system reads the limits of the control group again.
             processors: available_parallelism().map_or(1, NonZero::get),
@@ -49,6 +54,12 @@ impl BlockingPool {
     /// would then take processor time from the others.
     pub(crate) fn exceeds_processors(&self) -> bool {
         self.in_flight.load(Ordering::Relaxed) > self.processors
+    }
+
+    /// Waits for a place to encode a row group of an export. Dropping it frees the place.
+    pub(crate) async fn encoding_place(&self) -> Option<OwnedSemaphorePermit> {
+        // `acquire` fails only on a closed semaphore, and this one is never closed.
+        Arc::clone(&self.encoding).acquire_owned().await.ok()
     }
 
     /// Polls a future to completion on one blocking thread. The future continues if the caller is dropped. At most

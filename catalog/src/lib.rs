@@ -26,6 +26,7 @@
 //! <dataset>/_sluice/losses                         versions that were lost, where an administrator accepted it
 //! <dataset>/_sluice/timeline                       derived: replaces reading the commits when a table is opened
 //! <dataset>/_sluice/keys-<first>-<last>            derived: record keys of these versions, for a new owner
+//! <dataset>/_sluice/profile-1-<part>               derived: figures of the rows of a large part, which somebody puts
 //! <dataset>/_sluice/prints-<unit>-<hash>           of published units only: see [`platform`]
 //! ```
 
@@ -47,10 +48,12 @@ mod key_file;
 mod key_store;
 mod keys;
 mod log;
+mod parquet_export;
 mod part;
 mod part_cache;
 pub mod platform;
 mod prepare;
+mod sketches;
 mod snapshot;
 mod state;
 pub mod storage;
@@ -64,6 +67,7 @@ pub use compaction::{BuiltPart, DueCompaction, Policy};
 pub use disk::Reserve;
 pub use error::Error;
 pub use history::{Agreement, KnownHead};
+pub use parquet_export::parquet_file;
 pub use part::{HIDDEN_COLUMNS, PartInfo, PartLink};
 pub use part_cache::{CacheError, HeldParts, PartCache};
 pub use prepare::{DistinctKeys, DryRunStager, LateDuplicates, PreparedVersion, Stager};

@@ -21,6 +21,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 use sha2::{Digest as _, Sha256};
+use types::contract::PLACE_COLUMNS;
 use types::proof::MAX_WHOLE_BYTES;
 use types::{AgentId, Batch, Contract, ContributionId, DatasetId, Proof, RecordKey, Version, fault};
 
@@ -36,8 +37,8 @@ pub const HIDDEN_COLUMNS: [&str; 5] = [
     "_sluice_key",
     "_sluice_contribution",
     "_sluice_agent",
-    "_sluice_version",
-    "_sluice_ordinal",
+    PLACE_COLUMNS[0],
+    PLACE_COLUMNS[1],
 ];
 
 /// Number of hidden columns that have the same value in all rows of a version.
@@ -47,7 +48,7 @@ pub(crate) const PAGE_ROWS: usize = 1_024;
 /// Maximum number of rows of a small part, which is written with cheap compression.
 pub(crate) const SMALL_PART_ROWS: usize = 4 * PAGE_ROWS;
 /// Maximum number of rows in a row group.
-const GROUP_ROWS: usize = 131_072;
+pub(crate) const GROUP_ROWS: usize = 131_072;
 /// Approximate maximum size of a row group in bytes. A reader of many rows holds one row group in memory.
 pub(crate) const GROUP_BYTES: usize = 16 << 20;
 /// Maximum size in bytes of a column's dictionary in a row group. The bound ends the dictionary early for texts that do

@@ -24,6 +24,7 @@ pub use self::dry_run::DryRunStager;
 pub use self::files::Stager;
 pub(crate) use self::files::{ScratchFolder, UploadedRows};
 use self::memory::BatchRows;
+pub(crate) use self::writing::failure;
 use crate::part::PartInfo;
 use crate::state::{CommitBase, TableState};
 use crate::{Error, Root};

@@ -9,6 +9,8 @@ use arrow::array::RecordBatch;
 use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use types::{Contract, DatasetId, Proof, Version};
 
+use crate::blocking::BlockingPool;
+use crate::key_store::KeyStore;
 use crate::part::{self, PartInfo, PartLink, SelectedColumns};
 use crate::state::TableState;
 use crate::version_index::PartSlice;
@@ -51,6 +53,10 @@ impl Snapshot {
             rows,
             state,
         }
+    }
+
+    pub(crate) fn state(&self) -> &TableState {
+        &self.state
     }
 
     /// Returns the id of the dataset.
@@ -111,6 +117,11 @@ impl Snapshot {
     /// Returns the same parts, each with the content root after its last row.
     pub fn chain(&self) -> Vec<PartLink> {
         self.state.chain(self.version)
+    }
+
+    /// Returns what an export of the version is encoded with: its places, and the store with the scratch files.
+    pub(crate) fn encoding(&self) -> (Arc<BlockingPool>, Arc<KeyStore>) {
+        (Arc::clone(&self.state.blocking), Arc::clone(&self.state.store))
     }
 
     /// Returns the size of the version's parts in bytes.

@@ -14,7 +14,9 @@ mod merging;
 #[cfg(feature = "s3")]
 mod over_s3;
 mod pages;
+mod parquet_export;
 mod part_cache;
 mod prints;
 mod racing;
+mod sketches;
 mod staging;

@@ -17,6 +17,8 @@
 //!
 //! [`standard_chain`] is the one chain that merges, dry runs and collectors use. Every gate runs
 //! `conformance::check_gate` (feature `testing`) in its tests.
+//!
+//! Apart from the gates, [`profile`] says what is in the rows of a version.
 
 pub mod chain;
 #[cfg(any(test, feature = "testing"))]
@@ -25,6 +27,7 @@ mod decision;
 pub mod gate;
 pub mod gates;
 pub mod knowledge;
+pub mod profile;
 pub mod screen;
 pub mod summary;
 mod text;

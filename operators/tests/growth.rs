@@ -14,6 +14,7 @@ use std::task::{Context, Poll, Waker};
 use growth::{SHAPES, is_linear, is_linear_in};
 use operators::gates::{Contract as ContractGate, Dedup, PersonalData};
 use operators::knowledge::Fingerprint;
+use operators::profile::{SamplingKey, Sketch};
 use operators::screen::{LocalScreener, Screen};
 use operators::{GateChain, standard_chain};
 use serde_json::{Value, json};
@@ -100,5 +101,15 @@ fn the_chain_is_linear_in_many_small_values() {
 fn the_print_of_a_text_is_linear() {
     is_linear("the print", 3_000, |body| {
         Fingerprint::of(body);
+    });
+}
+
+#[test]
+fn a_sketch_is_linear_in_a_text() {
+    let sampling = SamplingKey::new([7; 32]);
+    let rows = |text: String| batch(json!({"text": text, "value": [text]}));
+    is_linear_in("the sketch", 300_000, SHAPES, rows, |batch| {
+        let mut sketch = Sketch::new(&contract());
+        sketch.add(batch.columns(), batch.keys(), 0, &sampling).unwrap();
     });
 }

@@ -49,6 +49,8 @@ pub const MAX_GROUPING_SETS: usize = 64;
 pub(crate) const STACK_BYTES: usize = 32 << 20;
 /// Maximum number of characters of the statement that a refusal quotes.
 const MAX_SHOWN_CHARS: usize = 80;
+/// Longest text with which the parser names a line and a column, in bytes.
+const MAX_PLACE_BYTES: usize = 40;
 
 /// Reason why a statement is not run: the refused part, and the rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -153,9 +155,15 @@ pub(crate) fn parse(sql: &str, contract: Option<&Contract>) -> Result<Statement,
     Ok(statement)
 }
 
+/// Refuses a text that is no SQL. The place that the parser names stays, however long the text before it is.
 fn unreadable(problem: &dyn ToString) -> Refusal {
-    let problem = Refusal::new(problem.to_string(), "").what;
-    Refusal::new("the statement", format!("it is not valid SQL: {problem}"))
+    let problem = problem.to_string();
+    let at = problem.rfind(" at Line: ");
+    let (said, place) = at.map_or((&*problem, ""), |at| problem.split_at(at));
+    // A text of the statement may read like a place.
+    let place = if place.len() <= MAX_PLACE_BYTES { place } else { "" };
+    let said = Refusal::new(said, "").what;
+    Refusal::new("the statement", format!("it is not valid SQL: {said}{place}"))
 }
 
 /// Refuses a number that is followed by a word without a space: the parser would take the rest for a column name.

@@ -20,7 +20,8 @@
 //! # Columns and values
 //!
 //! The table `records` has the fields of the contract, in their order, and [`types::contract::EXTRA_COLUMN`] if the
-//! contract allows extra members. Unquoted names match fields without regard to case.
+//! contract allows extra members. Unquoted names match fields without regard to case. A statement of the service itself may
+//! also name [`types::contract::PLACE_COLUMNS`] ([`Sandbox::query_with_places`]).
 //!
 //! Values of an answer:
 //!

@@ -78,6 +78,17 @@ pub struct VersionRecords {
     pub parts: Vec<SandboxPart>,
 }
 
+/// Order of rows where a statement leaves it open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum QueryOrder {
+    /// Any.
+    Any,
+    /// The same at each run.
+    Steady,
+    /// The same, and the statement can name the places of records.
+    Places,
+}
+
 /// Runs queries, each in its own process. A clone shares the idle processes.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
@@ -109,13 +120,24 @@ impl Sandbox {
 
     /// Runs one statement over `records` and returns at most `limit` rows. Dropping the future ends the query.
     pub async fn query(&self, records: &VersionRecords, sql: &str, limit: u32) -> Result<QueryAnswer, Error> {
-        self.answer(records, sql, limit, false).await
+        self.answer(records, sql, limit, QueryOrder::Any).await
     }
 
     /// Does the same with one thread, so that each run gives the rows in the same order where the statement leaves it
     /// open.
     pub async fn query_steadily(&self, records: &VersionRecords, sql: &str, limit: u32) -> Result<QueryAnswer, Error> {
-        self.answer(records, sql, limit, true).await
+        self.answer(records, sql, limit, QueryOrder::Steady).await
+    }
+
+    /// Does the same over a table that has [`types::contract::PLACE_COLUMNS`] too, so that a statement can order and name
+    /// the records by them.
+    pub async fn query_with_places(
+        &self,
+        records: &VersionRecords,
+        sql: &str,
+        limit: u32,
+    ) -> Result<QueryAnswer, Error> {
+        self.answer(records, sql, limit, QueryOrder::Places).await
     }
 
     async fn answer(
@@ -123,7 +145,7 @@ impl Sandbox {
         records: &VersionRecords,
         sql: &str,
         limit: u32,
-        is_steady: bool,
+        order: QueryOrder,
     ) -> Result<QueryAnswer, Error> {
         // A refused statement costs no process and no place in the queue.
         check(sql).await?;
@@ -139,7 +161,8 @@ impl Sandbox {
             contract: Arc::clone(&records.contract),
             sql: sql.to_owned(),
             limit,
-            is_steady,
+            is_steady: order != QueryOrder::Any,
+            has_places: order == QueryOrder::Places,
             now: config.clock.now(),
             parts: records
                 .parts

@@ -22,6 +22,8 @@ pub(crate) struct ChildQuery {
     pub(crate) limit: u32,
     /// True if each run must give the rows in the same order.
     pub(crate) is_steady: bool,
+    /// True if the table has [`types::contract::PLACE_COLUMNS`].
+    pub(crate) has_places: bool,
     /// Time that `now()` returns in the statement.
     pub(crate) now: Timestamp,
     /// Row count and proof of each part, in the order of their descriptors.

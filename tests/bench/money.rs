@@ -81,6 +81,7 @@ async fn on_sale(store: &Store) -> DatasetId {
         visibility: Visibility::Public,
         price_micro: Some(PRICE),
         trial_sale: false,
+        preview_rows: Some(20),
         operator: seller,
         created_by_agent: Some(agent),
         now: now(),

@@ -17,7 +17,7 @@ use crate::pages::{ALWAYS, furnish};
 
 const EMAIL: &str = "ada@example.org";
 /// Widths, and whether the colours are dark.
-const LOOKS: [(u32, bool); 4] = [(390, false), (390, true), (1_440, false), (1_440, true)];
+pub(crate) const LOOKS: [(u32, bool); 4] = [(390, false), (390, true), (1_440, false), (1_440, true)];
 /// Pages that a signed-in person can open.
 const CONSOLE: [&str; 12] = [
     "/console",
@@ -132,12 +132,12 @@ pub(crate) fn browser(test: &str) -> Option<Browser> {
     Browser::start(&artefacts(test))
 }
 
-fn artefacts(test: &str) -> PathBuf {
+pub(crate) fn artefacts(test: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("browser").join(test)
 }
 
 /// Fails if axe-core finds something on the page, if it overflows, or if the browser complained.
-fn judge(page: &Page, what: &str) {
+pub(crate) fn judge(page: &Page, what: &str) {
     let findings = page.axe();
     assert!(findings.is_empty(), "{what}: {findings:#?}");
     assert_eq!(page.overflowing(), Vec::<String>::new(), "{what}");

@@ -29,8 +29,10 @@ mod concurrency;
 mod console;
 mod crash;
 mod cross_origin;
+mod dataset_pages;
 mod deletion;
 mod disk_full;
+mod downloads;
 mod files;
 mod generators;
 mod history;
@@ -50,6 +52,7 @@ mod openapi;
 mod pages;
 mod payments;
 mod permissions;
+mod profiles;
 mod publish;
 mod push_create;
 mod push_files;
@@ -62,6 +65,7 @@ mod replicas;
 mod scale;
 #[cfg(feature = "postgres")]
 mod slow_database;
+mod sql_page;
 mod storm;
 mod tidy;
 #[cfg(feature = "s3")]

@@ -103,9 +103,11 @@ async fn timed(http: &Http, path: &str) -> (String, Duration) {
 }
 
 /// The text of a call on a page, as a browser copies it.
-fn copied(page: &str, id: &str) -> String {
-    let block = page.split(&format!("<pre id=\"{id}\"")).nth(1).unwrap();
-    let code = block.split("<code>").nth(1).unwrap().split("</code>").next().unwrap();
+pub(crate) fn copied(page: &str, id: &str) -> String {
+    let block = page.split(&format!(" id=\"{id}\"")).nth(1);
+    let block = block.unwrap_or_else(|| panic!("no `{id}` in {page}"));
+    // No `>` of a text is left as it is in HTML.
+    let code = block.split("</code>").next().unwrap().rsplit('>').next().unwrap();
     code.replace("&#34;", "\"")
         .replace("&#39;", "'")
         .replace("&#60;", "<")
@@ -114,7 +116,7 @@ fn copied(page: &str, id: &str) -> String {
 }
 
 /// Runs a copied call in a folder.
-fn run(folder: &Path, seller: &Agent, slug: &str, call: &str) -> String {
+pub(crate) fn run(folder: &Path, seller: &Agent, slug: &str, call: &str) -> String {
     let path = std::env::var("PATH").unwrap();
     let ran = Command::new("bash")
         .args(["-c", &format!("set -eu\n{call}\n")])
@@ -153,7 +155,7 @@ fn run_python(buyer: &Agent, script: &str) {
 }
 
 /// Calls the tools of a copied text, one a line, and returns the last answer.
-async fn call_tools(http: &Http, text: &str) -> Value {
+pub(crate) async fn call_tools(http: &Http, text: &str) -> Value {
     let mut last = Value::Null;
     for line in text.lines() {
         let (name, arguments) = line.split_once(' ').unwrap();

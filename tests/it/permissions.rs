@@ -20,7 +20,7 @@ use self::site::{Call, Credential, Site};
 use self::table::{Expected, Row, rows};
 use crate::accounts::on_each;
 
-/// Paths of pages for people, which programs do not call; [`pages_need_a_session`] says who may open them.
+/// Paths of pages for people, which programs do not call, beside the pages of a dataset.
 const PAGES: [&str; 13] = [
     "/console",
     "/report",
@@ -81,7 +81,11 @@ fn is_page(spec: &Spec) -> bool {
             .strip_prefix(*prefix)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    spec.path == "/" || PAGES.iter().any(begins)
+    // Its forms read for a person and have rows.
+    let is_of_dataset = spec.surface == ApiKind::Page
+        && spec.method == reqwest::Method::GET
+        && spec.path.starts_with("/projects/{slug}/");
+    spec.path == "/" || is_of_dataset || PAGES.iter().any(begins)
 }
 
 /// Finds the operation of a row; none if the service does not have it.
@@ -136,7 +140,11 @@ async fn calls(site: &Site, items: &Items, row: &Row, target: &Target<'_>) -> Op
         }
         Target::Operation(spec) => {
             let input = input(site, items, spec, row).await?;
-            calls::call(spec, &input)
+            if spec.surface == ApiKind::Page && spec.method == reqwest::Method::POST {
+                calls::form(site, spec, &input).await
+            } else {
+                calls::call(spec, &input)
+            }
         }
         Target::Act => calls::act(site, items).await,
         Target::Signed(operation) if operation.starts_with("GET") => calls::download(site, items).await,

@@ -1,5 +1,5 @@
-//! Readers nobody here wrote see the same rows as the interface, in the same order: of the table, and of a pulled
-//! version.
+//! Readers nobody here wrote see the same rows as the interface, in the same order: of the table, of a pulled version, and of
+//! a version that a person downloaded.
 //!
 //! Invariant: where the readers are missing, CI fails and anybody else is told that they were not asked.
 
@@ -14,7 +14,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use self::scene::{Answer, Scene};
-use self::sight::Sight;
+use self::sight::{Sight, Types, parsed};
+use crate::downloads::Downloader;
 
 /// Names the Python that has `deltalake`, `duckdb`, `polars`, `pyarrow`, `blake3` and `cryptography`.
 const PYTHON: &str = "SLUICE_TEST_PYTHON";
@@ -23,11 +24,14 @@ const READER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/readers/read_tables.p
 /// The verifier that was written from `catalog/proof/FORMAT.md` alone.
 const VERIFIER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../api/client/examples/verify.py");
 
+/// Formats of downloads, beside the JSON lines of the export.
+const FORMATS: [&str; 3] = ["csv", "parquet", "arrow"];
+
 /// Rows as a reader prints them.
 type Rows = Vec<Map<String, Value>>;
 
 /// The Python to ask; none where it may be missing.
-fn python() -> Option<String> {
+pub(crate) fn python() -> Option<String> {
     let python = std::env::var(PYTHON).ok();
     if python.is_none() {
         assert!(
@@ -40,7 +44,7 @@ fn python() -> Option<String> {
 }
 
 /// What a script prints.
-fn run(python: &str, arguments: &[&str]) -> String {
+pub(crate) fn run(python: &str, arguments: &[&str]) -> String {
     let output = Command::new(python).args(arguments).output().unwrap();
     let failed = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments:?}: {failed}");
@@ -87,6 +91,43 @@ async fn readings_are_what_the_interface_gives(
             let theirs = Sight::of_columns(&reader, &scene.types, &rows);
             theirs.must_be(&scene.data(version, 1_000).await, &format!("version {version}"));
             theirs.must_be(&scene.export(version).await, &format!("version {version}"));
+        }
+    }
+}
+
+/// Reads the texts of a row of CSV as values of their types.
+fn typed(types: &Types, row: &mut Map<String, Value>) {
+    for (name, value) in row {
+        let kind = types.get(name).map(String::as_str);
+        if let (Some("integer" | "number" | "boolean"), Value::String(text)) = (kind, &*value) {
+            *value = parsed(text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn duckdb_polars_and_pyarrow_read_downloads_as_the_interface_gives_their_version() {
+    let Some(python) = python() else { return };
+    let scene = Scene::set(false).await;
+    let person = Downloader::sign_in(&scene.world).await;
+    for version in [scene::OLD, scene.newest()] {
+        let folder = scene.world.folder().join(format!("files-{version}"));
+        std::fs::create_dir(&folder).unwrap();
+        for format in FORMATS {
+            let file = person.download(&scene.slug, version, format).await;
+            std::fs::write(folder.join(format!("records.{format}")), file).unwrap();
+        }
+        let readings: BTreeMap<String, Rows> = read(&python, &["files", text(&folder)]);
+        assert_eq!(readings.len(), 8, "{:?}", readings.keys());
+        let export = scene.export(version).await;
+        for (reader, mut rows) in readings {
+            if reader.ends_with(" of csv") {
+                for row in &mut rows {
+                    typed(&scene.types, row);
+                }
+            }
+            let theirs = Sight::of_columns(&reader, &scene.types, &rows);
+            theirs.must_be(&export, &format!("version {version}"));
         }
     }
 }

@@ -71,10 +71,11 @@ async fn the_curl_lines_of_the_documentation_work_as_written() {
         String::from_utf8_lossy(&ran.stderr)
     );
     assert!(ran.status.success(), "{said}\n{script}");
-    assert_eq!(fs::read_dir(&folder).unwrap().count(), 11);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 14);
 
     let record = json!({"gauge": "Hook of Holland", "at": "2026-11-21T06:00:00Z", "metres": 0.83});
-    let [agent, project, merged, tried, page] = [1, 2, 3, 4, 5].map(|number| answer(&folder, number));
+    let [agent, project, merged, tried] = [1, 2, 3, 4].map(|number| answer(&folder, number));
+    let [preview, profile, page] = [5, 6, 7].map(|number| answer(&folder, number));
     assert_eq!(
         (&agent["name"], &project["slug"]),
         (&json!("tide-gauge"), &json!("tide-levels"))
@@ -85,16 +86,23 @@ async fn the_curl_lines_of_the_documentation_work_as_written() {
         (&json!("merged"), &json!(1))
     );
     assert_eq!((&page["items"], &page["version"]), (&json!([record]), &json!(1)));
-    let [export, diff, asked, manifest, keys] = [6, 7, 8, 9, 10].map(|number| answer(&folder, number));
+    assert_eq!(
+        (&preview["rows"], &preview["level"]),
+        (&json!([record]), &json!("full"))
+    );
+    assert_eq!((&profile["version"], &profile["records"]), (&json!(1), &json!(1)));
+    let [export, diff, asked, manifest, keys] = [8, 9, 10, 11, 12].map(|number| answer(&folder, number));
     assert_eq!((&export, &diff["items"][0]["record"]), (&record, &record));
     assert_eq!(diff["items"][0]["contributor"], "tide-gauge");
     assert_eq!(asked["rows"], json!([["Hook of Holland", 0.83]]));
     assert_eq!(manifest["signature"]["keyId"], keys["keys"][0]["keyId"]);
-    let me = answer(&folder, 11);
+    let me = answer(&folder, 13);
     assert_eq!(
         (&me["name"], &me["projects"]["active"][0]["slug"]),
         (&json!("tide-gauge"), &json!("tide-levels"))
     );
+
+    assert_eq!(answer(&folder, 14)["previewRows"], 10);
 
     // FORMAT.md describes this folder, and a machine that never met the service.
     let key = agent["key"].as_str().unwrap();
@@ -103,7 +111,7 @@ async fn the_curl_lines_of_the_documentation_work_as_written() {
         .with("SLUICE_KEY", key)
         .with("SLUICE_SERVER", world.server.base());
     let pulled = folder.join("tide-levels");
-    let (pulled, keys) = (pulled.to_str().unwrap(), folder.join("answer-10"));
+    let (pulled, keys) = (pulled.to_str().unwrap(), folder.join("answer-12"));
     let run = |home: &str, arguments: &[&str]| {
         let options = options.clone().with("XDG_DATA_HOME", folder.join(home).display());
         let ran = options.run(arguments);

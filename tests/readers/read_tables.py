@@ -3,11 +3,13 @@
 usage: read_tables.py table FOLDER [VERSION …]
                                          every version of a Delta table, or these, with `deltalake` and with `polars`
        read_tables.py parts FOLDER       a pulled version, with `duckdb`, `polars` and `pyarrow`, in the order of its manifest
+       read_tables.py files FOLDER       a version as `records.csv`, `records.parquet` and `records.arrow`, with `duckdb`, `polars` and
+                                         `pyarrow`
        read_tables.py sql FOLDER FILE    the statements of FILE, a JSON list, over the records of a pulled version, with `duckdb`
 
 `table` gives for each reader and version the rows in the order of their hidden version and ordinal; `parts` for each
-reader the rows as they come; both with every column. `sql` gives the rows of each statement. Instants are whole
-microseconds since 1970, days and decimals are texts.
+reader the rows as they come; both with every column. `files` gives the rows for each reader and format, of CSV as texts.
+`sql` gives the rows of each statement. Instants are whole microseconds since 1970, days and decimals are texts.
 """
 
 import datetime
@@ -20,6 +22,8 @@ import deltalake
 import duckdb
 import polars
 import pyarrow
+import pyarrow.csv
+import pyarrow.ipc
 import pyarrow.parquet
 
 HIDDEN = ("_sluice_key", "_sluice_contribution", "_sluice_agent", "_sluice_version", "_sluice_ordinal")
@@ -86,6 +90,46 @@ def parts(folder):
     return {"duckdb": rows(with_duckdb), "polars": rows(with_polars), "pyarrow": rows(with_pyarrow)}
 
 
+def csv_with_duckdb(file):
+    options = "all_varchar = true, header = true, nullstr = '', allow_quoted_nulls = false, max_line_size = 16000000"
+    return duck().sql(f"select * from read_csv('{file}', {options})").to_arrow_table()
+
+
+def csv_with_polars(file):
+    # No type is guessed.
+    return polars.read_csv(file, infer_schema=False).to_arrow()
+
+
+def csv_with_pyarrow(file):
+    header = pyarrow.csv.open_csv(file).schema.names
+    return pyarrow.csv.read_csv(
+        file,
+        read_options=pyarrow.csv.ReadOptions(block_size=64 << 20),
+        parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
+        convert_options=pyarrow.csv.ConvertOptions(
+            column_types={name: pyarrow.string() for name in header},
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+
+
+def files(folder):
+    csv, parquet, arrow = (f"{folder}/records.{ending}" for ending in ("csv", "parquet", "arrow"))
+    readers = {
+        "duckdb of csv": lambda: csv_with_duckdb(csv),
+        "polars of csv": lambda: csv_with_polars(csv),
+        "pyarrow of csv": lambda: csv_with_pyarrow(csv),
+        "duckdb of parquet": lambda: duck().read_parquet(parquet).to_arrow_table(),
+        "polars of parquet": lambda: polars.read_parquet(parquet).to_arrow(),
+        "pyarrow of parquet": lambda: pyarrow.parquet.read_table(parquet, partitioning=None),
+        "polars of arrow": lambda: polars.read_ipc_stream(arrow).to_arrow(),
+        "pyarrow of arrow": lambda: pyarrow.ipc.open_stream(arrow).read_all(),
+    }
+    return {name: rows(reader()) for name, reader in readers.items()}
+
+
 def sql(folder, file):
     connection = duck()
     hidden = ", ".join(HIDDEN)
@@ -100,7 +144,7 @@ def sql(folder, file):
 
 
 def main(what, *arguments):
-    answer = {"table": tables, "parts": parts, "sql": sql}[what](*arguments)
+    answer = {"table": tables, "parts": parts, "files": files, "sql": sql}[what](*arguments)
     json.dump(answer, sys.stdout, ensure_ascii=False, allow_nan=False)
 
 

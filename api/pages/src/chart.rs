@@ -1,6 +1,6 @@
 //! Charts, computed here and drawn by templates as SVG.
 //!
-//! Invariant: a chart shows every row that came in: passed, dropped, refused, held, or not merged with its batch.
+//! Invariant: a chart of a flow shows every row that came in: passed, dropped, refused, held, or not merged with its batch.
 
 use askama::Template;
 use askama::filters::HtmlSafe;
@@ -8,10 +8,14 @@ use askama::filters::HtmlSafe;
 use crate::number::grouped;
 use crate::time::Instant;
 
+mod answer;
 mod bars;
 mod flow;
+mod scale;
 
-pub(crate) use bars::Bars;
+pub use answer::ChartForm;
+pub(crate) use answer::{AnswerChart, MAX_CHART_ROWS, chart_columns};
+pub(crate) use bars::{BarCount, Bars};
 pub use flow::{GateLoss, RowFlow};
 
 /// Contributions of one day.

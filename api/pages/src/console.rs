@@ -21,7 +21,9 @@ pub use collectors::{CollectorRow, CollectorRunRow, CollectorState, CollectorsPa
 pub use contributions::{
     ContributionPage, ContributionRow, ContributionState, ContributionsPage, GateTally, VerdictKind, VerdictRow,
 };
-pub use datasets::{DatasetFacts, DatasetPage, DatasetRow, DatasetsPage, DeletionForm, UploadRow, VersionRow};
+pub use datasets::{
+    ConsoleDatasetPage, DatasetFacts, DatasetRow, DatasetsPage, DeletionForm, PreviewRowsForm, UploadRow, VersionRow,
+};
 pub use login::{AskedLogin, LoginEnd, LoginPage};
 pub use moderation::{ModerationPage, ReportQueue, ReportRow, TakedownRow};
 pub use money::{BoughtRow, EntryRow, FeeRow, HoldRow, MoneyPage};

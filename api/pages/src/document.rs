@@ -1,6 +1,9 @@
-//! Documents: terms and licences.
+//! Documents: terms, licences, and texts of others.
 //!
-//! Invariant: HTML within a document is shown as text.
+//! Invariants:
+//! - HTML within a document is shown as text.
+//! - A link in a text of somebody else runs nothing for who follows it: a link to rows or statements of this service has no
+//!   query.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,6 +11,7 @@ use std::fmt;
 use askama::Template;
 use askama::filters::HtmlSafe;
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
+use url::Url;
 
 use crate::chrome::{PageLayout, Theme};
 
@@ -97,8 +101,74 @@ fn shallow(markdown: &str) -> Cow<'_, str> {
     text.into()
 }
 
+/// Returns true for a path of this service at which a query of the address can make a reader's account run a statement.
+fn runs_queries(path: &str) -> bool {
+    let mut parts = path.split('/');
+    // As the router takes it: letter by letter, without any decoding.
+    let is_dataset = parts.next() == Some("") && parts.next() == Some("projects") && parts.next().is_some();
+    is_dataset && matches!(parts.next(), Some("rows" | "sql"))
+}
+
+/// Returns an address that runs nothing: without its query if a browser on `page` finds rows or statements of this service
+/// there.
+fn harmless<'a>(address: CowStr<'a>, page: &Url) -> CowStr<'a> {
+    // The parser of addresses is that of browsers (WHATWG URL), so dots, backslashes and tabs mean the same here.
+    let Ok(mut found) = page.join(&address) else {
+        return address;
+    };
+    if found.query().is_none() || found.origin() != page.origin() || !runs_queries(found.path()) {
+        return address;
+    }
+    found.set_query(None);
+    CowStr::from(String::from(found))
+}
+
+/// Returns the text of the first paragraph of a document, without its markup, cut at a word after at most `most` characters.
+pub(crate) fn lede(markdown: &str, most: usize) -> String {
+    // A paragraph that is longer than this is cut in any case.
+    let most_bytes = most * 8;
+    let (mut text, mut is_open) = (String::new(), false);
+    // A hostile text can have headings only, and all of it is not worth reading for a line.
+    let begin: &str = markdown
+        .get(..markdown.floor_char_boundary(most_bytes * 8))
+        .unwrap_or(markdown);
+    for event in Parser::new(&shallow(begin)) {
+        match event {
+            Event::Start(Tag::Paragraph) => is_open = true,
+            Event::End(TagEnd::Paragraph) if is_open => break,
+            Event::Text(part) | Event::Code(part) if is_open => text.push_str(&part),
+            Event::SoftBreak | Event::HardBreak if is_open => text.push(' '),
+            _ => {}
+        }
+        if text.len() > most_bytes {
+            break;
+        }
+    }
+    let Some((end, _)) = text.char_indices().nth(most) else {
+        return text;
+    };
+    let cut = &text[..end];
+    let at = cut.rfind(' ').unwrap_or(end);
+    format!("{}…", cut[..at].trim_end())
+}
+
 impl RenderedMarkdown {
+    /// Renders a document of this service.
     pub(crate) fn of(markdown: &str) -> Self {
+        Self::with_links(markdown, web)
+    }
+
+    /// Renders a text of somebody else that stands on a page.
+    pub(crate) fn of_stranger(markdown: &str, page: &PageLayout) -> Self {
+        let address = Url::parse(&page.base).and_then(|base| base.join(&page.path));
+        Self::with_links(markdown, |link| match &address {
+            Ok(address) => harmless(web(link), address),
+            // Without the address of the page nobody knows where a link leads.
+            Err(_) => CowStr::from(""),
+        })
+    }
+
+    fn with_links(markdown: &str, target: impl Fn(CowStr<'_>) -> CowStr<'_>) -> Self {
         let markdown = &shallow(markdown);
         let mut level_before = HeadingLevel::H1;
         // Tables alone. Footnotes, for one, would put ids of the author's choice into the page, which
@@ -124,7 +194,7 @@ impl RenderedMarkdown {
                 id,
             }) => Event::Start(Tag::Link {
                 link_type,
-                dest_url: web(dest_url),
+                dest_url: target(dest_url),
                 title,
                 id,
             }),

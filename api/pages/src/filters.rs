@@ -8,8 +8,34 @@
 )]
 
 use askama::{PrimitiveType, Result, Values, filter_fn};
+use types::Timestamp;
 
 use crate::number;
+use crate::time::{Instant, ShownTime};
+
+/// Instant, however often it is referred to.
+pub(crate) trait AnyInstant {
+    /// Returns the instant.
+    fn shown(&self) -> Instant;
+}
+
+impl AnyInstant for Timestamp {
+    fn shown(&self) -> Instant {
+        Instant(self.micros())
+    }
+}
+
+impl AnyInstant for Instant {
+    fn shown(&self) -> Instant {
+        *self
+    }
+}
+
+impl<T: AnyInstant> AnyInstant for &T {
+    fn shown(&self) -> Instant {
+        T::shown(self)
+    }
+}
 
 /// Groups the digits of a number by threes.
 #[filter_fn]
@@ -49,4 +75,22 @@ pub(crate) fn usdc<N: PrimitiveType<Value = i64>>(micro: N, _: &dyn Values) -> R
 #[filter_fn]
 pub(crate) fn usdc_signed<N: PrimitiveType<Value = i64>>(micro: N, _: &dyn Values) -> Result<String> {
     Ok(number::usdc_signed(micro.get()))
+}
+
+/// Shows a time as people read it near `now`, with its full value.
+#[filter_fn]
+pub(crate) fn ago<T: AnyInstant, N: AnyInstant>(at: T, _: &dyn Values, now: N) -> Result<ShownTime> {
+    Ok(at.shown().relative(now.shown()))
+}
+
+/// Shows a time in full, in UTC.
+#[filter_fn]
+pub(crate) fn full<T: AnyInstant>(at: T, _: &dyn Values) -> Result<ShownTime> {
+    Ok(at.shown().full())
+}
+
+/// Shows the beginning of a fingerprint.
+#[filter_fn]
+pub(crate) fn short<T: AsRef<str>>(root: T, _: &dyn Values) -> Result<String> {
+    Ok(format!("{}…", root.as_ref().chars().take(16).collect::<String>()))
 }

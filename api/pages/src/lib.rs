@@ -1,6 +1,6 @@
 //! HTML pages of the site and the console.
 //!
-//! A page is a struct of plain views with its [`PageLayout`]; [`Page::html`] turns it into text. Handlers fill the structs and
+//! A page is a struct of what it shows with its [`PageLayout`]; [`Page::html`] turns it into text. Handlers fill the structs and
 //! send the text with [`CONTENT_SECURITY_POLICY`]; [`asset`] has the files that the text links to.
 //!
 //! Invariant: text that somebody else wrote is escaped wherever it stands, and no page contains a script or a style of its
@@ -8,11 +8,13 @@
 
 mod asset;
 mod board;
+mod cell;
 mod chart;
 mod chrome;
 mod confirm;
 mod consent;
 pub mod console;
+mod dataset;
 mod document;
 mod entry;
 mod filters;
@@ -28,6 +30,7 @@ mod refusal;
 mod report;
 mod said;
 mod secret;
+mod sql;
 mod time;
 mod unit;
 mod words;
@@ -39,10 +42,17 @@ mod tests;
 
 pub use asset::{CONTENT_SECURITY_POLICY, PageAsset, asset};
 pub use board::{AnswerView, OfferedItem, RequestPage, RequestRow, RequestsPage, WantedField};
-pub use chart::{DayCount, GateLoss, RowFlow};
+pub use cell::TableCell;
+pub use chart::{ChartForm, DayCount, GateLoss, RowFlow};
 pub use chrome::{PageLayout, Person, Theme};
 pub use confirm::ConfirmPage;
 pub use consent::{AgentChoice, ConsentPage, ScopeChoice};
+pub use dataset::{
+    AddedRow, AddedRows, ColumnChoice, ColumnOrder, DatasetHead, DatasetOffer, DatasetPage, DatasetRecordPage,
+    DatasetRows, DatasetRowsPage, DatasetTab, DatasetVersion, DatasetVersionPage, DatasetVersionsPage, GrowthPoint,
+    LeftOutRecords, PreviewRows, ProofOfVersion, ReadableRows, RecordRow, RowsState, ShownColumn, ShownFilter,
+    SummaryOfVersion, VersionChoice, VersionContributor, VersionFile, WholeRecord,
+};
 pub use document::{LicenseView, LicensesPage, TermsPage};
 pub use entry::{
     CheckMailPage, InvitePage, LinkState, MailKind, SignInLinkPage, SignInPage, SignUpPage, VerifyPage, VerifyState,
@@ -51,16 +61,17 @@ pub use find::{FindFacet, FindHit, FindMode, FindPage, FindValue};
 pub use form::FieldError;
 pub use home::{HomeDataset, HomePage};
 pub use link::PageLink;
-pub use market::{
-    BrowsePage, BrowseRow, ContractField, PublicContributor, PublicDataset, PublicDatasetPage, PublicVersion,
-    VersionSummary,
-};
+pub use market::{BrowsePage, BrowseRow};
 pub use pay::{FaucetPage, PaidPage};
 pub use records::{FeedPage, FeedRow, LeaderboardPage, LoggedRow, PlaceRow, TakedownsPage};
 pub use refusal::ErrorPage;
 pub use report::{ReportOutcomePage, ReportPage, ReportState};
 pub use said::{Discussion, SaidEntry, Thread};
 pub use secret::SecretPage;
+pub use sql::{
+    AnswerColumn, AnswerColumnKind, NeededCells, SqlAccess, SqlAnswer, SqlExample, SqlOutcome, SqlPage, SqlProblem,
+    SqlQuestion, StatementPlace,
+};
 pub use time::Instant;
 pub use unit::{ScoreView, UnitFacts, UnitPage, UnitStep, UnitVersion};
 pub use words::isolate;

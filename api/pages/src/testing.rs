@@ -4,10 +4,12 @@ mod agents;
 mod board;
 mod collectors;
 mod console;
+mod dataset;
 mod market;
 mod moderation;
 mod publish;
 mod site;
+mod sql;
 
 use crate::{Error, Instant, Page, PageLayout, Person, Theme};
 
@@ -124,11 +126,14 @@ pub fn samples() -> Result<Vec<Sample>, Error> {
         moderation::add(&mut book, &texts)?;
         market::add(&mut book, &texts)?;
         board::add(&mut book, &texts)?;
+        sql::add(&mut book, &texts)?;
+        dataset::add(&mut book, &texts)?;
     }
     book.prefix = "empty-";
     site::add_empty(&mut book)?;
     console::add_empty(&mut book)?;
     market::add_empty(&mut book)?;
     board::add_empty(&mut book)?;
+    dataset::add_empty(&mut book)?;
     Ok(book.samples)
 }

@@ -1,7 +1,9 @@
+mod answers;
 mod charts;
 mod document;
 mod growth;
 mod hostile;
 mod html;
 mod shape;
+mod viewer;
 mod words;

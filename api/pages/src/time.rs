@@ -48,7 +48,8 @@ pub(crate) struct ShownTime {
 impl HtmlSafe for ShownTime {}
 
 impl Instant {
-    fn text(self, pattern: &str) -> String {
+    /// Returns the instant in UTC by a pattern of `strftime`.
+    pub(crate) fn text(self, pattern: &str) -> String {
         // An instant out of range is that of a broken row: the page is shown without it.
         let Ok(timestamp) = Timestamp::from_microsecond(self.0) else {
             return "?".to_owned();

@@ -132,12 +132,13 @@ impl UnitPage {
     /// Creates the page of a unit whose text, or the beginning of it, is this Markdown. All lists are empty.
     pub fn new(chrome: PageLayout, unit: UnitFacts, markdown: &str) -> Self {
         let shown = u64::try_from(markdown.chars().count()).unwrap_or(u64::MAX);
+        let text = RenderedMarkdown::of_stranger(markdown, &chrome);
         Self {
             chrome,
             // Both are numbers of characters; bytes would give readers of Korean a third of the figure.
             hidden: unit.length.saturating_sub(shown),
             unit,
-            text: RenderedMarkdown::of(markdown),
+            text,
             source: None,
             scores: None,
             versions: Vec::new(),

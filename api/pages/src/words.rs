@@ -59,6 +59,7 @@ pub(crate) fn operation(name: &str) -> String {
         "end_key" => "ended a key",
         "create_dataset" => "made a dataset",
         "update_dataset" => "changed a dataset",
+        "preview_rows_form" => "chose the rows that anybody sees",
         "delete_dataset" | "delete_dataset_form" => "deleted a dataset",
         "begin_upload" => "began an upload",
         "complete_upload" => "completed an upload",

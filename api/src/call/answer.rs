@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use http::StatusCode;
-use http::header::{HeaderName, HeaderValue};
+use http::header::{self, HeaderName, HeaderValue};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -291,6 +291,76 @@ impl<M: BodyMedia> OperationResult for StreamedAnswer<M> {
                 status: self.status,
                 headers: self.headers,
                 content_type: M::TYPE,
+                body,
+            },
+        })
+    }
+}
+
+/// File that a browser saves.
+pub(crate) struct FileDownload {
+    name: String,
+    media_type: &'static str,
+    body: JsonBody,
+}
+
+impl FileDownload {
+    /// Creates a file of this name that is whole in memory.
+    pub(crate) fn whole(name: &str, media_type: &'static str, bytes: Bytes) -> Self {
+        Self::of(name, media_type, JsonBody::Whole(bytes))
+    }
+
+    /// Creates a file of this name from its pieces, in order. An error among them aborts the connection, so that the browser
+    /// reports the download as failed.
+    pub(crate) fn pieces(
+        name: &str,
+        media_type: &'static str,
+        pieces: BoxStream<'static, Result<Bytes, std::io::Error>>,
+    ) -> Self {
+        Self::of(name, media_type, JsonBody::Pieces(pieces))
+    }
+
+    fn of(name: &str, media_type: &'static str, body: JsonBody) -> Self {
+        Self {
+            name: name.to_owned(),
+            media_type,
+            body,
+        }
+    }
+}
+
+impl fmt::Debug for FileDownload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileDownload")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl OperationResult for FileDownload {
+    const CONTENT_TYPE: &'static str = OCTET_STREAM;
+
+    fn schema() -> Value {
+        json!({"type": "string"})
+    }
+
+    fn into_output(self) -> Result<OperationOutput, ApiError> {
+        // A slug and what follows it need no escape in a quoted string (RFC 6266 section 4.1).
+        let disposition = HeaderValue::from_str(&format!("attachment; filename=\"{}\"", self.name))
+            .map_err(|error| ApiError::internal(format!("name of a file: {error}")))?;
+        let (status, headers) = (StatusCode::OK, vec![(header::CONTENT_DISPOSITION, disposition)]);
+        let content_type = self.media_type;
+        Ok(match self.body {
+            JsonBody::Whole(body) => OperationOutput::Whole {
+                status,
+                headers,
+                content_type,
+                body,
+            },
+            JsonBody::Pieces(body) => OperationOutput::Stream {
+                status,
+                headers,
+                content_type,
                 body,
             },
         })

@@ -54,10 +54,11 @@ impl Cx {
         self.caller.as_ref().and_then(Caller::agent)
     }
 
-    /// Returns the reader of the answer. The directory server spends nothing.
+    /// Returns the reader of the answer. The directory server spends nothing, and neither does a page that a person opens.
     pub(crate) fn reader(&self) -> Option<EgressReader> {
         let caller = self.caller.as_ref()?;
-        let spends = self.door != Transport::Mcp(Resource::Directory);
+        let is_page = self.visit.is_some() && self.door == Transport::Rest;
+        let spends = !is_page && self.door != Transport::Mcp(Resource::Directory);
         mutate!(Bug::DirectoryCharged => let spends = true);
         Some(EgressReader {
             operator: caller.operator,

@@ -241,6 +241,9 @@ fn schema_of<T: JsonSchema>(settings: SchemaSettings, inline: bool) -> Schema {
     generator.into_root_schema_for::<T>()
 }
 
+/// Keyword of a member's schema whose null has a meaning. It is not published.
+pub(crate) const NULL_COUNTS: &str = "x-null-counts";
+
 /// Removes what has meaning in Rust only: number formats, and null as a second way to omit a member.
 fn plain(schema: &mut Schema) {
     if let Some(Value::String(format)) = schema.get("format")
@@ -267,8 +270,9 @@ fn plain(schema: &mut Schema) {
 }
 
 /// Removes null from a member's types if it was added for an `Option`: then there are two types. A member whose null
-/// has a meaning lists more, or is not made from an `Option`.
+/// has a meaning lists more, is not made from an `Option`, or says so by [`NULL_COUNTS`].
 fn without_null(property: &mut Map<String, Value>) {
+    let counts = property.remove(NULL_COUNTS).is_some();
     // A type with a name, or null.
     if let Some(Value::Array(ways)) = property.get("anyOf")
         && let [Value::Object(reference), null] = ways.as_slice()
@@ -281,6 +285,7 @@ fn without_null(property: &mut Map<String, Value>) {
     }
     if let Some(Value::Array(types)) = property.get_mut("type")
         && types.len() == 2
+        && !counts
     {
         types.retain(|one| one != "null");
         if let [one] = types.as_slice() {

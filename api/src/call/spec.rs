@@ -232,6 +232,8 @@ pub struct Spec {
     /// True for a document that people share the address of: query parameters that it does not know are ignored, since
     /// such links grow some on the way. Pages ignore them in any case.
     pub lenient: bool,
+    /// True if an answer without a credential gets a tag, so that who has it already is not sent it again.
+    pub is_validated: bool,
     /// Members that exist but never change. A call that names one is refused with a sentence that says so.
     pub immutable: &'static [&'static str],
     /// Statuses of success, each with its meaning.
@@ -306,6 +308,7 @@ impl Spec {
         opaque: false,
         alone: false,
         lenient: false,
+        is_validated: false,
         immutable: &[],
         success: &[(200, "The answer.")],
         empty: &[],

@@ -138,6 +138,7 @@ error_codes! {
     LoginCodeLimit = 429 "login_code_limit" ["retryAfter"] "The person typed more wrong codes of logins in an hour than anybody may." After;
     PlatformCapacity = 429 "platform_capacity" ["resetAt", "retryAfter"] "The service sends no more this month." After;
     PriceChanged = 429 "price_changed" ["retryAfter"] "The price was changed within the last day." After;
+    ProfileBusy = 429 "profile_busy" ["retryAfter"] "Other profiles are being built or wait, or the address had as many built in a minute as it may." After;
     QueriesBusy = 429 "queries_busy" ["retryAfter"] "Queries of others have every place." After;
     QueryRunning = 429 "query_running" ["retryAfter"] "Another query of the operator runs." After;
     RateLimited = 429 "rate_limited" ["retryAfter"] "The address makes more calls in a minute than it may, or has as many connections or fetches of documents under way." After;
@@ -158,7 +159,7 @@ error_codes! {
     HistoryLost = 503 "history_lost" ["retryAfter", "requestId"] "The table lacks a version that it had; its operator restores it or accepts the loss." After;
     MailSpent = 503 "mail_spent" ["retryAt", "retryAfter", "requestId"] "The letters of the day are spent; nothing was made or sent." After;
     NotEnabled = 503 "not_enabled" ["requestId"] "`onRefused: drop`, a `reading` or the type of a field is not enabled in this service yet; `message` says which." Once;
-    NotYet = 503 "not_yet" ["retryAfter", "requestId"] "The version was just merged and cannot be read here yet." After;
+    NotYet = 503 "not_yet" ["retryAfter", "requestId"] "The version was just merged and cannot be read here yet, or its profile is being made." After;
     PaidNotReady = 503 "paid_not_ready" ["retryAfter", "requestId"] "The payment is settled, and what it paid for cannot be read now; send the same payment again." After;
     SearchNotReady = 503 "search_not_ready" ["retryAfter", "requestId"] "The index of the search is being built." After;
     SettlementPending = 503 "settlement_pending" ["retryAfter", "requestId"] "It is not known yet if the payment was settled; send the same payment again, never a new one." After;

@@ -3,7 +3,8 @@
 //! Invariant: a page is of one version, which its answer names. The records of a version and their order never change.
 
 use arrow::array::RecordBatch;
-use catalog::Columns;
+use bytes::Bytes;
+use catalog::{Columns, Snapshot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -99,27 +100,38 @@ async fn read(cx: Cx, input: ReadDataInput) -> Result<RenderedJson<DataPage>, Ap
     let default = cx.app.limits.default_page_records.get();
     let limit = input.limit.unwrap_or(default);
     let snapshot = reading::entitled(&cx, &project, version).await?;
-    let size = PageRoom::of(&cx).page_size();
-    // Access was decided above. The page is the same for everybody who has it.
+    let page = page_json(&cx, &snapshot, input.offset, limit).await?;
+    Ok(RenderedJson::ok(page))
+}
+
+/// Returns a page of a version as this operation answers it, for a caller whose access was decided. The page is the same for
+/// everybody who has it.
+pub(in crate::ops) async fn page_json(
+    cx: &Cx,
+    snapshot: &Snapshot,
+    offset: u64,
+    limit: u32,
+) -> Result<Bytes, ApiError> {
+    let size = PageRoom::of(cx).page_size();
     let key = snapshot.root_at(snapshot.version()).map(|root| PageKey {
-        dataset: project.id,
+        dataset: snapshot.dataset(),
         version: snapshot.version(),
         root,
-        offset: input.offset,
+        offset,
         limit,
         size,
     });
     let caches = &cx.app.process.caches;
     if let Some(page) = key.and_then(|key| caches.page(&key)) {
-        return Ok(RenderedJson::ok(page));
+        return Ok(page);
     }
     let total = snapshot.record_count();
     // The page needs the records only, and nothing of their batches.
-    let (offset, nothing) = (input.offset, |_: &RecordBatch| Ok(()));
+    let nothing = |_: &RecordBatch| Ok(());
     let rows = offset..offset.saturating_add(limit.into());
-    let pages = reading::page(&snapshot, Columns::Records, rows, size, nothing).await?;
+    let pages = reading::page(snapshot, Columns::Records, rows, size, nothing).await?;
     let items: Vec<_> = pages.into_iter().flat_map(|((), records)| records).collect();
-    let next_offset = input.offset.saturating_add(items.len() as u64);
+    let next_offset = offset.saturating_add(items.len() as u64);
     let page = rendered::json(&DataPage {
         // A page can be shorter than `limit` for its size, so its length and not the limit decides where the next
         // begins.
@@ -127,14 +139,14 @@ async fn read(cx: Cx, input: ReadDataInput) -> Result<RenderedJson<DataPage>, Ap
         items,
         version: snapshot.version().0,
         total,
-        offset: input.offset,
+        offset,
         limit,
     })
     .map_err(|error| ApiError::internal(format!("page: {error}")))?;
     if let Some(key) = key {
         caches.remember_page(key, &page);
     }
-    Ok(RenderedJson::ok(page))
+    Ok(page)
 }
 
 #[cfg(test)]

@@ -155,16 +155,16 @@ impl From<ProjectVersion> for ContributedVersion {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Appended")]
 #[serde(rename_all = "camelCase")]
-struct AppendedRecord {
+pub(in crate::ops) struct AppendedRecord {
     /// The version that appended it.
-    version: u64,
+    pub(in crate::ops) version: u64,
     /// Id of the contribution that contained it.
     contribution_id: String,
     /// The agent that contributed it.
-    contributor: String,
+    pub(in crate::ops) contributor: String,
     /// The record itself.
     #[schemars(with = "Map<String, Value>")]
-    record: Box<RawValue>,
+    pub(in crate::ops) record: Box<RawValue>,
 }
 
 async fn diff(cx: Cx, input: DiffInput) -> Result<JsonReply<VersionDiff>, ApiError> {
@@ -245,7 +245,7 @@ async fn published(
 }
 
 /// Returns `count` records from index `offset` on, each with its version and contributor.
-async fn records(
+pub(in crate::ops) async fn records(
     cx: &Cx,
     project: &Project,
     snapshot: &Snapshot,

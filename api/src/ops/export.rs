@@ -1,18 +1,25 @@
-//! Operation that streams a whole version as NDJSON.
+//! Operation that streams a whole version as NDJSON, and the records of a version as a file of any format.
 //!
-//! Invariant: a bounded number of records is in memory, whatever the size of the version. None is rendered before the
-//! client reads it.
+//! Invariant: a bounded number of records is in memory, whatever the size of the version. None but the first few is rendered
+//! before the client reads it.
 
 use std::io;
+use std::sync::Arc;
+use std::time::Duration;
 
+use arrow::array::RecordBatch;
 use bytes::Bytes;
-use catalog::Columns;
+use catalog::{Columns, Snapshot};
 use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use types::Version;
+use store::Project;
+use types::error::with_causes;
+use types::render::arrow::{ArrowStream, record_schema};
+use types::render::csv::{CsvReader, RenderedCsv};
 use types::render::lines::RenderedLines;
+use types::{Contract, Timestamp, Version};
 
 use crate::call::answer::{BodyMedia, NDJSON, StreamedAnswer};
 use crate::call::cx::Cx;
@@ -20,12 +27,15 @@ use crate::call::operation::Operations;
 use crate::call::schema;
 use crate::call::spec::{GuardedItem, KEY, Spec};
 use crate::error::ApiError;
+use crate::rules::answer_file::FileFormat;
 use crate::rules::entitlement;
 use crate::rules::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
-use types::error::with_causes;
+use crate::state::holder_limit::HolderPermit;
 
 /// Bytes rendered at a time, plus at most one record.
 const CHUNK_BYTES: usize = 64 << 10;
+/// Time for which an answer that is being sent goes on without asking whether its reader still may read.
+const RIGHT_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) fn add(table: &mut Operations) {
     table.add(
@@ -71,39 +81,157 @@ impl BodyMedia for RecordLinesMedia {
 
 async fn export(cx: Cx, input: ExportInput) -> Result<StreamedAnswer<RecordLinesMedia>, ApiError> {
     let project = entitlement::visible(&cx, &input.slug).await?;
-    let version = Some(Version(input.version));
-    let snapshot = reading::entitled(&cx, &project, version).await?;
+    let snapshot = reading::entitled(&cx, &project, Some(Version(input.version))).await?;
+    Ok(StreamedAnswer::ok(
+        records(&cx, &project, &snapshot, FileFormat::JsonLines).await?,
+    ))
+}
+
+/// Pieces of an answer that is produced while it is sent.
+type Pieces<E> = BoxStream<'static, Result<Bytes, E>>;
+
+/// Returns the records of a version as the pieces of a file, for a caller who may read them. The first [`CHUNK_BYTES`] bytes
+/// are there, so that a damaged table and a reader without egress still get an error status.
+///
+/// # Errors
+/// 503 for a damaged table, the refusals of egress, and those of a caller who may not read the version any more when
+/// its turn comes.
+pub(super) async fn records(
+    cx: &Cx,
+    project: &Project,
+    snapshot: &Snapshot,
+    format: FileFormat,
+) -> Result<Pieces<io::Error>, ApiError> {
     // The empty version has neither a contract nor records.
     let Some(contract) = snapshot.contract().cloned() else {
-        return Ok(StreamedAnswer::ok(stream::empty().boxed()));
+        return Ok(stream::empty().boxed());
     };
     // The permit is taken last, so that a refused call does not wait for one.
     let permit = cx.app.process.exports.acquire(cx.the_operator()?).await;
-    let mut batches = snapshot.stream(Columns::Records, 0..snapshot.record_count());
-    // The first rows are read before the head of the answer is sent, so that a damaged table still gets an error
-    // status.
-    let first = batches.try_next().await?;
-    let body = stream::iter(first.map(Ok))
-        .chain(batches)
-        .map_err(|error| broken(&error))
-        .and_then(move |rows| {
-            // The closure owns the permit, so it is returned when the answer ends, also if the client disconnects.
-            let _permit = &permit;
-            let lines = RenderedLines::new(&contract, &rows).map_err(|error| broken(&error));
-            std::future::ready(lines.map(pieces))
-        })
-        .try_flatten();
-    Ok(StreamedAnswer::ok(body.boxed()))
+    let mut pieces = encoded(snapshot, contract, format).await?;
+    let mut first = Vec::new();
+    while first.len() < CHUNK_BYTES {
+        let Some(piece) = pieces.try_next().await? else { break };
+        first.extend_from_slice(&piece);
+    }
+    // It waited for the permit, and a file of Parquet for a place to be encoded.
+    let version = snapshot.version();
+    reading::still_entitled(cx, project, version, Some(version)).await?;
+    if let Some(reader) = cx.reader().filter(|_| cx.answer_is_sent) {
+        let bytes = first.len() as u64;
+        // They go back to the lease here, and are taken again when they are sent.
+        drop(
+            cx.app
+                .egress
+                .admit_body(&cx.app, reader, cx.app.clock.now(), bytes)
+                .await?,
+        );
+    }
+    let first = Some(Bytes::from(first)).filter(|first| !first.is_empty());
+    let sent = SentRecords {
+        cx: cx.clone(),
+        project: project.clone(),
+        version,
+        pieces: stream::iter(first.map(Ok)).chain(pieces).boxed(),
+        asked_at: cx.app.clock.now(),
+        _permit: permit,
+    };
+    let body = stream::try_unfold(sent, async |mut sent: SentRecords| {
+        let piece = sent.next().await.map_err(|error| broken(&error))?;
+        Ok(piece.map(|piece| (piece, sent)))
+    });
+    Ok(body.boxed())
 }
 
-/// Renders the lines of a batch lazily, about [`CHUNK_BYTES`] bytes at a time.
-fn pieces(lines: RenderedLines) -> BoxStream<'static, Result<Bytes, io::Error>> {
+/// Records of a version that a client reads as slowly as it likes. It owns the permit, which is returned when the answer
+/// ends, also if the client disconnects.
+struct SentRecords {
+    cx: Cx,
+    project: Project,
+    version: Version,
+    pieces: Pieces<ApiError>,
+    /// When the right to read was last known.
+    asked_at: Timestamp,
+    _permit: HolderPermit,
+}
+
+impl SentRecords {
+    /// Returns the next piece, if the caller may still read.
+    async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
+        let piece = self.pieces.try_next().await?;
+        let now = self.cx.app.clock.now();
+        if piece.is_some() && now.since(self.asked_at) >= RIGHT_INTERVAL {
+            match reading::still_entitled(&self.cx, &self.project, self.version, Some(self.version)).await {
+                // An answer that has begun outlives the database, as the download of a part does.
+                Err(error) if error.status().is_server_error() => {}
+                asked => asked?,
+            }
+            self.asked_at = now;
+        }
+        Ok(piece)
+    }
+}
+
+/// Encodes the records of a version while the pieces are polled. The first rows are read before this returns.
+async fn encoded(
+    snapshot: &Snapshot,
+    contract: Arc<Contract>,
+    format: FileFormat,
+) -> Result<Pieces<ApiError>, ApiError> {
+    if format == FileFormat::Parquet {
+        return Ok(snapshot.parquet().map_err(ApiError::from).boxed());
+    }
+    let mut rows = snapshot.stream(Columns::Records, 0..snapshot.record_count());
+    let first = rows.try_next().await?;
+    let rows = stream::iter(first.map(Ok)).chain(rows).map_err(ApiError::from);
+    Ok(match format {
+        FileFormat::Csv => {
+            let mut names = Vec::new();
+            CsvReader::Spreadsheet.write_names(&contract.schema(), &mut names);
+            let rows = rows.map(|rows| -> Result<_, ApiError> {
+                let cells = RenderedCsv::new(&rows?, CsvReader::Spreadsheet).map_err(|error| unrendered(&error))?;
+                Ok(pieces(cells.len(), move |row, out| cells.write(row..row + 1, out)))
+            });
+            stream::iter([Ok(Bytes::from(names))]).chain(rows.try_flatten()).boxed()
+        }
+        FileFormat::Arrow => arrow(
+            ArrowStream::new(record_schema(&contract)).map_err(|error| unrendered(&error))?,
+            rows.boxed(),
+        ),
+        FileFormat::JsonLines | FileFormat::Parquet => {
+            let rows = rows.map(move |rows| -> Result<_, ApiError> {
+                let lines = RenderedLines::new(&contract, &rows?).map_err(|error| unrendered(&error))?;
+                Ok(pieces(lines.len(), move |row, out| lines.write(row..row + 1, out)))
+            });
+            rows.try_flatten().boxed()
+        }
+    })
+}
+
+/// Encodes rows as an Arrow stream, each batch when it is polled.
+fn arrow(stream: ArrowStream, rows: BoxStream<'static, Result<RecordBatch, ApiError>>) -> Pieces<ApiError> {
+    let next = |(stream, mut rows): (Option<ArrowStream>, BoxStream<'static, Result<RecordBatch, ApiError>>)| async move {
+        let Some(mut stream) = stream else {
+            return Ok(None);
+        };
+        let Some(batch) = rows.try_next().await? else {
+            let end = stream.finish().map_err(|error| unrendered(&error))?;
+            return Ok(Some((Bytes::from(end), (None, rows))));
+        };
+        let piece = stream.encode(&batch).map_err(|error| unrendered(&error))?;
+        Ok(Some((Bytes::from(piece), (Some(stream), rows))))
+    };
+    stream::try_unfold((Some(stream), rows), next).boxed()
+}
+
+/// Renders rows lazily, about [`CHUNK_BYTES`] bytes at a time.
+fn pieces(count: usize, write: impl Fn(usize, &mut Vec<u8>) + Send + 'static) -> Pieces<ApiError> {
     let mut row = 0;
     let pieces = std::iter::from_fn(move || {
         let mut piece = Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 8);
         // Records are written whole, so a piece may be larger by one record than the bound.
-        while row < lines.len() && piece.len() < CHUNK_BYTES {
-            lines.write(row..row + 1, &mut piece);
+        while row < count && piece.len() < CHUNK_BYTES {
+            write(row, &mut piece);
             row += 1;
         }
         (!piece.is_empty()).then(|| Ok(Bytes::from(piece)))
@@ -111,13 +239,22 @@ fn pieces(lines: RenderedLines) -> BoxStream<'static, Result<Bytes, io::Error>> 
     stream::iter(pieces).boxed()
 }
 
+fn unrendered(error: &(dyn std::error::Error + 'static)) -> ApiError {
+    ApiError::internal(format!("rendering records: {}", with_causes(error)))
+}
+
 /// Logs an error of an answer that has begun, and returns the error that closes the connection, since the status was
 /// sent already.
-fn broken(error: &(dyn std::error::Error + 'static)) -> io::Error {
-    tracing::error!(
-        error = with_causes(error),
-        "an export failed after its answer had begun; the connection was closed"
-    );
+fn broken(error: &ApiError) -> io::Error {
+    let reason = error.reason();
+    if error.status().is_server_error() {
+        tracing::error!(
+            error = reason,
+            "an export failed after its answer had begun; the connection was closed"
+        );
+    } else {
+        tracing::info!(error = reason, "the right to read ended while an export was sent");
+    }
     io::Error::other("the export failed")
 }
 

@@ -22,7 +22,7 @@ mod types;
 use types::{DocumentTypes, NamedSchema};
 
 /// Version of the description of the interface.
-pub(crate) const VERSION: &str = "0.23.0";
+pub(crate) const VERSION: &str = "0.24.0";
 const AGENT_KEY: &str = "agentKey";
 const OPERATOR_TOKEN: &str = "operatorToken";
 const APP_TOKEN: &str = "appToken";
@@ -268,9 +268,14 @@ fn responses(operation: &Operation, types: &mut DocumentTypes) -> Value {
             "schema": {"type": "string"},
         });
     }
-    if operation.spec.lenient {
+    if operation.spec.lenient || operation.spec.is_validated {
         let tag = json!({"description": "Its tag, for `If-None-Match`.", "schema": {"type": "string"}});
-        let vary = json!({"description": "`Accept`: some addresses have a page, too. `Accept-Encoding`, from 1 KiB on.", "schema": {"type": "string"}});
+        let vary = if operation.spec.lenient {
+            "`Accept`: some addresses have a page, too. `Accept-Encoding`, from 1 KiB on."
+        } else {
+            "Only without a credential: `Accept, Authorization, Cookie`. `Accept-Encoding`, from 1 KiB on."
+        };
+        let vary = json!({"description": vary, "schema": {"type": "string"}});
         responses.insert(
             304,
             json!({"description": "The caller has it: `If-None-Match` names its tag."}),

@@ -1,10 +1,17 @@
 //! Operations on dataset projects: create, list, read, update and delete.
 
+use std::borrow::Cow;
+
 use http::Method;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer};
 use store::{Access, Visibility};
 
 use crate::call::operation::Operations;
+use crate::call::schema::NULL_COUNTS;
 use crate::call::spec::{Effect, GuardedItem, KEY_OR_OPERATOR, OPTIONAL, Scope, Spec};
+use crate::error::ApiError;
+use crate::rules::profiles::{MOST_FREE_ROWS, MOST_PAID_ROWS};
 
 mod create;
 mod delete;
@@ -14,6 +21,7 @@ mod view;
 
 pub(super) use create::contract_of;
 pub(in crate::ops) use delete::delete_project;
+pub(in crate::ops) use update::set_preview_rows;
 pub(super) use view::SchemaDef;
 
 const TAG: &str = "datasets";
@@ -129,6 +137,50 @@ pub(super) fn add(table: &mut Operations) {
 const fn can_have_price(access: Access, visibility: Visibility) -> bool {
     // A private project has no buyers, because no other operator can see it.
     matches!((access, visibility), (Access::Paid, Visibility::Public))
+}
+
+/// Number of rows that anybody is to see, or null, in a request. The bound of a paid project is checked later.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(transparent)]
+struct PreviewRows(Option<u32>);
+
+impl JsonSchema for PreviewRows {
+    fn schema_name() -> Cow<'static, str> {
+        "PreviewRows".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": ["integer", "null"], "minimum": 0, "maximum": MOST_FREE_ROWS, NULL_COUNTS: true})
+    }
+}
+
+/// Returns the most rows that anybody sees of a project with this access.
+pub(in crate::ops) const fn most_preview_rows(access: Access) -> u32 {
+    match access {
+        Access::Public => MOST_FREE_ROWS,
+        Access::Paid => MOST_PAID_ROWS,
+    }
+}
+
+/// Checks the number of rows that anybody is to see of a project.
+fn checked_preview_rows(given: Option<u32>, access: Access) -> Result<Option<u32>, ApiError> {
+    let problem = match (given, access) {
+        (None, Access::Public) => format!("must be a number from 0 to {MOST_FREE_ROWS} for a project that is not paid"),
+        (Some(rows), _) if rows > most_preview_rows(access) => {
+            format!("must be at most {}, with access `{access}`", most_preview_rows(access))
+        }
+        _ => return Ok(given),
+    };
+    Err(ApiError::invalid("/previewRows", problem))
+}
+
+/// Deserializes a member that is present, so that null differs from an absent member.
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 #[cfg(test)]

@@ -1,9 +1,5 @@
 //! Operation that runs SQL over a version.
-//!
-//! Invariant: one query of an operator runs at a time, on whichever replica. A lease in the database enforces it. The
-//! lease ends with the query, when its client disconnects, or when it expires.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
@@ -11,30 +7,22 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use store::{LeaseTaken, Store};
-use tokio::time::Instant;
-use types::{ContributionId, OperatorId, Version};
+use types::Version;
 
-use super::contribute::contract;
+use self::run::{AskedQuery, ask};
 use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::room::PageRoom;
 use crate::call::schema::SchemaBound;
 use crate::call::spec::{GuardedItem, KEY, Spec};
-use crate::codes::ErrorCode;
 use crate::config::Limits;
 use crate::error::ApiError;
 use crate::rules::entitlement;
-use crate::rules::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
-use crate::state::sandbox::{AnswerColumn, SandboxFailure, SandboxQuery};
+use crate::rules::reading::{MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
+use crate::state::sandbox::AnswerColumn;
 
-/// Time by which a lease outlasts the limit of its query. Taking the lease may use as much.
-const LEASE_MARGIN: Duration = Duration::from_secs(5);
-/// `Retry-After` while another query of the operator runs, in seconds. Most end sooner.
-const RUNNING_RETRY_SECONDS: u64 = 1;
-/// `Retry-After` while queries of others use every slot, in seconds.
-const BUSY_SECONDS: u64 = 5;
+pub(in crate::ops) mod run;
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
     let bound = |at, keyword, value| SchemaBound {
@@ -149,44 +137,19 @@ impl From<AnswerColumn> for ColumnView {
 }
 
 async fn query(cx: Cx, input: QueryInput) -> Result<JsonReply<QueryAnswer>, ApiError> {
-    let operator = cx.the_operator()?;
     let project = entitlement::visible(&cx, &input.slug).await?;
-    let version = input.version.map(Version);
-    let snapshot = reading::entitled(&cx, &project, version).await?;
-    let (bytes, most) = (snapshot.bytes(), cx.app.limits.query_version.0);
-    if bytes > most {
-        let message = format!(
-            "version {} of `{slug}` has {bytes} bytes, more than the {most} that can be queried here; pull it with \
-             `sluice pull {slug}` and query its Parquet files where they are",
-            snapshot.version(),
-            slug = project.slug
-        );
-        return Err(ApiError::new(ErrorCode::VersionTooLarge, message).field("limitBytes", most));
-    }
-    let sandbox = &cx.app.sandbox;
-    // The statement is checked before the lease is taken, so that a typing error never blocks another query.
-    let checked = sandbox.check(&input.sql).await;
-    checked.map_err(|failure| api_error(&cx, failure))?;
-
-    // A snapshot without merges has no contract of its own, so the project's is used.
-    let contract = match snapshot.contract() {
-        Some(contract) => Arc::clone(contract),
-        None => Arc::new(contract(&project)?),
-    };
-    let lease = QueryLease::take(&cx, operator).await?;
-    let default = cx.app.limits.default_query_rows.get();
-    let limit = input.limit.unwrap_or(default);
     let mut room = PageRoom::of(&cx);
-    let asked = SandboxQuery {
+    let default = cx.app.limits.default_query_rows.get();
+    let asked = AskedQuery {
+        version: input.version.map(Version),
         sql: &input.sql,
-        limit,
+        limit: input.limit.unwrap_or(default),
         // The next page runs the statement again.
         is_steady: room.is_bounded() || input.offset > 0,
+        has_places: false,
+        patience: Duration::ZERO,
     };
-    let answered = sandbox.query(&contract, &snapshot, &asked).await;
-    // The lease ends before the answer is sent, since a client may send its next query as soon as it has the answer.
-    lease.end().await;
-    let answered = answered.map_err(|failure| api_error(&cx, failure))?;
+    let answered = ask(&cx, &project, &asked).await?;
     let columns: Vec<ColumnView> = answered.columns.into_iter().map(Into::into).collect();
     let mut rows = answered.rows;
     rows.drain(..rows.len().min(input.offset as usize));
@@ -196,106 +159,13 @@ async fn query(cx: Cx, input: QueryInput) -> Result<JsonReply<QueryAnswer>, ApiE
         .offset
         .saturating_add(u32::try_from(rows.len()).unwrap_or(u32::MAX));
     Ok(JsonReply::ok(QueryAnswer {
-        version: snapshot.version().0,
+        version: answered.version.0,
         columns,
         row_count: rows.len() as u64,
         rows,
         truncated: answered.truncated,
         next_offset: is_cut.then_some(next_offset),
     }))
-}
-
-fn api_error(cx: &Cx, failure: SandboxFailure) -> ApiError {
-    let invalid = |code, problem: String| ApiError::invalid("/sql", problem).with_code(code);
-    // The code tells the caller to change the statement (`query_refused`, `query_failed`) or to try again.
-    match failure {
-        SandboxFailure::Refused { reason } => invalid(ErrorCode::QueryRefused, format!("is refused: {reason}")),
-        SandboxFailure::Failed { message } => invalid(ErrorCode::QueryFailed, format!("failed: {message}")),
-        SandboxFailure::TimedOut => {
-            let message = format!(
-                "the query took longer than {} seconds",
-                cx.app.limits.query_timeout.seconds()
-            );
-            ApiError::new(ErrorCode::QueryTimeout, message)
-        }
-        // The query never began, so a repeated call is as good as the first and `Retry-After` is short.
-        SandboxFailure::Busy => {
-            let seconds = cx.app.limits.query_timeout.seconds();
-            let message = format!("every place for a query was taken for {seconds} seconds; it did not begin");
-            ApiError::limited(ErrorCode::QueriesBusy, message, BUSY_SECONDS)
-        }
-        SandboxFailure::TooLarge { message } => ApiError::new(ErrorCode::QueryTooLarge, message),
-        SandboxFailure::Damaged { context } => ApiError::damaged(context),
-        SandboxFailure::Unavailable { context } => ApiError::unavailable(context),
-    }
-}
-
-/// Lease that permits the one query of an operator.
-struct QueryLease {
-    store: Store,
-    operator: OperatorId,
-    /// Random id of the holder; `None` once the lease was ended.
-    holder: Option<String>,
-}
-
-impl QueryLease {
-    async fn take(cx: &Cx, operator: OperatorId) -> Result<Self, ApiError> {
-        let holder = ContributionId::new(cx.now).to_string();
-        let lasting = cx.app.limits.query_timeout.0 + LEASE_MARGIN;
-        let (now, begun) = (cx.app.clock.now(), Instant::now());
-        // The guard exists before the lease is taken, so that a caller that disconnects meanwhile does not leave the
-        // lease behind.
-        let mut lease = Self {
-            store: cx.app.store.clone(),
-            operator,
-            holder: Some(holder.clone()),
-        };
-        let taken = cx
-            .app
-            .store
-            .query_lease_take(operator, holder, now.plus(lasting), now)
-            .await;
-        match taken? {
-            LeaseTaken::Taken if begun.elapsed() < LEASE_MARGIN => Ok(lease),
-            LeaseTaken::Taken => {
-                // Most of the lease's margin has passed, so the lease could expire while the query runs.
-                lease.end().await;
-                Err(ApiError::unavailable("the lease of a query came too late"))
-            }
-            LeaseTaken::Held { .. } => {
-                // Another holder has it, so this guard must not end it.
-                lease.holder = None;
-                let message = "another query of the operator runs; one at a time";
-                Err(ApiError::limited(
-                    ErrorCode::QueryRunning,
-                    message,
-                    RUNNING_RETRY_SECONDS,
-                ))
-            }
-        }
-    }
-
-    async fn end(mut self) {
-        if let Some(holder) = self.holder.take() {
-            ended(&self.store, self.operator, holder).await;
-        }
-    }
-}
-
-/// Ends the lease in the background if the client disconnected.
-impl Drop for QueryLease {
-    fn drop(&mut self) {
-        if let Some(holder) = self.holder.take() {
-            let (store, operator) = (self.store.clone(), self.operator);
-            tokio::spawn(async move { ended(&store, operator, holder).await });
-        }
-    }
-}
-
-async fn ended(store: &Store, operator: OperatorId, holder: String) {
-    if let Err(error) = store.query_lease_end(operator, holder).await {
-        tracing::warn!(%operator, %error, "cannot release the lease of a query; it expires by itself");
-    }
 }
 
 #[cfg(test)]

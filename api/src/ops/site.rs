@@ -2,21 +2,28 @@
 //!
 //! Invariant: a page shows what the operation for programs at its address answers, from the same functions.
 
+mod dataset;
+mod download;
 mod market;
 mod records;
 mod report;
 mod sitemap;
+mod sql;
 
 use crate::call::operation::Operations;
 use crate::call::spec::Spec;
+use crate::config::Limits;
 
 pub(super) use records::row;
 
-pub(super) fn add(table: &mut Operations) {
+pub(super) fn add(table: &mut Operations, limits: &Limits) {
     market::add(table);
+    dataset::add(table);
+    download::add(table);
     records::add(table);
     report::add(table);
     sitemap::add(table);
+    sql::add(table, limits);
 }
 
 /// Returns the description of a page that anybody opens.

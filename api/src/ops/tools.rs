@@ -8,7 +8,7 @@ use crate::call::operation::Operations;
 use crate::call::spec::Effect;
 
 /// Names of the tools, which are names of operations, in reading order.
-pub(crate) const TOOLS: [&str; 33] = [
+pub(crate) const TOOLS: [&str; 34] = [
     "search_knowledge",
     "get_knowledge_full",
     "submit_knowledge",
@@ -23,6 +23,7 @@ pub(crate) const TOOLS: [&str; 33] = [
     "buy_knowledge",
     "list_datasets",
     "dataset_info",
+    "preview_dataset",
     "read_dataset",
     "query_dataset",
     "dataset_manifest",

@@ -165,6 +165,40 @@ pub(crate) async fn records(
     }
 }
 
+/// Returns the latest version whose records the caller may read, or the price of a version if it may read none.
+pub(crate) async fn latest_readable(cx: &Cx, project: &Project) -> Result<Result<Version, MicroUsdc>, ApiError> {
+    let price = match decide(cx.operator(), project) {
+        Entitlement::Granted => return Ok(Ok(project.version)),
+        Entitlement::Hidden => return Err(ApiError::no_project(&project.slug)),
+        Entitlement::Priced(price) => price,
+    };
+    let id = project.id.to_string();
+    if owns(cx, ItemKind::Dataset, &id, project.version.0).await? {
+        return Ok(Ok(project.version));
+    }
+    let Some(operator) = cx.operator() else {
+        return Ok(Err(price));
+    };
+    let bought = cx.app.store.money().owned(operator, ItemKind::Dataset, &id).await?;
+    Ok(bought.map(|bought| Version(bought.min(project.version.0))).ok_or(price))
+}
+
+/// Returns true if anything that is computed from the records of a version may be shown to the caller in full: the
+/// dataset is free, its own, or bought up to the version.
+pub(crate) async fn sees_whole(cx: &Cx, project: &Project, version: Version) -> Result<bool, ApiError> {
+    match decide(cx.operator(), project) {
+        Entitlement::Granted => Ok(true),
+        Entitlement::Hidden => Ok(false),
+        Entitlement::Priced(_) => owns(cx, ItemKind::Dataset, &project.id.to_string(), version.0).await,
+    }
+}
+
+/// Returns true if the caller may read the records of a version. A caller without a credential reads none, of a free
+/// dataset either.
+pub(crate) async fn may_read(cx: &Cx, project: &Project, version: Version) -> Result<bool, ApiError> {
+    Ok(cx.operator().is_some() && sees_whole(cx, project, version).await?)
+}
+
 /// Returns true if the caller's operator has bought an item up to a version; for a unit the version is 1.
 pub(crate) async fn owns(cx: &Cx, kind: ItemKind, item: &str, version: u64) -> Result<bool, ApiError> {
     // A caller without a credential owns nothing here; wallets prove their items at the paid paths.
@@ -175,6 +209,14 @@ pub(crate) async fn owns(cx: &Cx, kind: ItemKind, item: &str, version: u64) -> R
     Ok(entitlements
         .owns(&cx.app.store, operator, kind, item, version, cx.now)
         .await?)
+}
+
+/// Returns the offer of a version of a dataset to a caller who sees it, or `None` if it costs the caller nothing.
+pub(crate) fn offer(cx: &Cx, project: &Project, asked: Option<Version>) -> Option<Quote> {
+    match decide(cx.operator(), project) {
+        Entitlement::Priced(price) => Some(dataset_quote(cx, project, asked, price)),
+        Entitlement::Granted | Entitlement::Hidden => None,
+    }
 }
 
 /// Returns the offer of a version of a dataset.
@@ -255,6 +297,7 @@ mod tests {
             visibility,
             price_micro,
             trial_sale: false,
+            preview_rows: Some(20),
             status: ProjectStatus::Open,
             operator: operator(1),
             created_by_agent: None,

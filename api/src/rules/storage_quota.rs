@@ -14,14 +14,14 @@ use crate::call::cx::Cx;
 use crate::codes::ErrorCode;
 use crate::error::ApiError;
 
-/// Returns the size in bytes of the latest versions of all datasets that an operator maintains.
+/// Returns the size in bytes of the latest versions of all datasets that an operator maintains, and of their sketches.
 pub(crate) async fn stored_bytes(cx: &Cx, operator: OperatorId) -> Result<u64, ApiError> {
     Ok(stored(&cx.app.store, &cx.app.catalog, operator).await?)
 }
 
 /// Returns the same for a task.
 pub(crate) async fn stored(store: &Store, catalog: &Catalog, operator: OperatorId) -> Result<u64, StorageError> {
-    let mut bytes = 0_u64;
+    let mut bytes = store.profiles().sketch_bytes(operator).await?;
     for (dataset, version) in store.datasets_of(operator).await? {
         bytes = bytes.saturating_add(of_table(catalog, dataset, version).await?);
     }
@@ -116,7 +116,8 @@ pub(crate) async fn admit(cx: &Cx, project: &Project, bytes: u64) -> Result<(), 
 
 /// Returns what an operator stores, in bytes. The size of a table that has no new version is remembered for a while.
 async fn counted(cx: &Cx, operator: OperatorId) -> Result<u64, ApiError> {
-    let (seen, mut bytes) = (&cx.app.process.storage, 0_u64);
+    let seen = &cx.app.process.storage;
+    let mut bytes = cx.app.store.profiles().sketch_bytes(operator).await?;
     for (dataset, version) in cx.app.store.datasets_of(operator).await? {
         let known = seen.table(dataset, version, cx.now);
         let size = if let Some(size) = known {

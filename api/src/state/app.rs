@@ -35,6 +35,7 @@ use crate::state::limit::{LimitSource, Limiter, RateRule};
 use crate::state::links::PartUrlSigner;
 use crate::state::open_files::OpenFiles;
 use crate::state::payment_services::PaymentServices;
+use crate::state::profiling::{ProfileBuilds, ProfileConfig};
 use crate::state::readers::ReaderLog;
 use crate::state::relay::Relay;
 use crate::state::sandbox::QuerySandbox;
@@ -85,6 +86,8 @@ pub struct App {
     pub uploads: UploadServices,
     /// Schedule by which the sweeper appends open contributions again.
     pub sweeper: Arc<SweeperConfig>,
+    /// Schedule and bounds of the building of profiles.
+    pub profiles: ProfileConfig,
     /// Count of the acknowledged contributions without an outcome. A background task refreshes it from the database.
     pub backlog: Backlog,
     /// State of the reviews of units. A background task reads it from the database.
@@ -149,6 +152,8 @@ pub struct ReplicaState {
     pub(crate) followers: HolderLimit<LimitSource>,
     /// Index of the search.
     pub searching: SearchIndex,
+    /// Permits for the building of profiles, and the secret that samples rows.
+    pub(crate) profiles: ProfileBuilds,
     /// Signs the addresses of parts that this service serves.
     pub(crate) links: PartUrlSigner,
     /// State of the open files, for the probes.
@@ -188,6 +193,7 @@ impl ReplicaState {
             newest: FeedHead::default(),
             followers: HolderLimit::new(FOLLOWERS),
             searching: SearchIndex::default(),
+            profiles: ProfileBuilds::default(),
             links: PartUrlSigner::default(),
             open_files: OpenFiles::default(),
             presigned_egress: PresignedEgress::default(),

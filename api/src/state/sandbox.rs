@@ -41,6 +41,8 @@ pub struct SandboxQuery<'a> {
     pub limit: u32,
     /// True if each run must give the rows in the same order, where the statement leaves it open. It takes one thread.
     pub is_steady: bool,
+    /// True if the table has [`types::contract::PLACE_COLUMNS`], for a statement of the service. Then it is steady, too.
+    pub has_places: bool,
 }
 
 /// The answer to a statement.

@@ -225,11 +225,7 @@ async fn call(surface: RouteState, operation: Arc<Operation>, request: Request) 
     });
     match dispatched.await {
         Ok(output) => {
-            let output = if operation.spec.lenient {
-                validators::tagged(output, &parts.headers)
-            } else {
-                output
-            };
+            let output = validators::tagged(output, &operation.spec, &parts.headers);
             let mut response = answer(output);
             if let Some(mark) = compressible {
                 response.extensions_mut().insert(mark);

@@ -38,6 +38,7 @@ pub mod outcomes;
 pub mod payments;
 pub mod payouts;
 pub mod points;
+pub mod profiles;
 pub mod projects;
 pub mod races;
 pub mod reading;
@@ -171,6 +172,12 @@ macro_rules! store_suite {
                 a_day_of_storage_is_charged_once;
             seals: days_are_sealed_in_order, a_sealed_day_takes_no_event, one_of_many_seals_a_day,
                 an_altered_day_breaks_its_seal;
+            profiles: the_newest_version_is_built_once, what_was_asked_for_is_built_first,
+                milestones_are_far_apart, a_choice_begins_milestones, documents_that_nobody_needs_go,
+                a_build_that_fails_waits_longer_each_time, documents_of_a_lost_version_are_not_found,
+                what_was_asked_for_leaves_room, a_version_that_was_asked_for_is_no_milestone,
+                a_lost_version_does_not_wait_nor_count_as_the_newest, a_lease_lasts_while_it_is_renewed,
+                sketches_are_charged_whoever_made_them;
             summaries: a_version_is_summarised_once, a_dataset_that_is_not_shown_has_no_summary,
                 what_cannot_be_summarised_is_given_up;
             uploads: an_upload_becomes_a_contribution_once, an_operator_never_exceeds_its_uploads,

@@ -88,6 +88,8 @@ row! {
         pub record_count: u64,
         /// Time of that version, if there is one.
         pub merged_at: Option<Timestamp>,
+        /// Number of rows that anybody sees; `None` shows nothing of a paid project.
+        pub preview_rows: Option<u32>,
         /// Contributions without an outcome, at most 1,000.
         pub open: u64 = "pending",
     }
@@ -192,7 +194,7 @@ impl Console<'_> {
         // The outbox has the contributions without an outcome. The inner limit bounds a backlog.
         let text = format!(
             "SELECT projects.id AS id, slug, title, status, visibility, access, projects.version AS version,
-                    projects.record_count AS record_count, versions.created_at AS merged_at,
+                    projects.record_count AS record_count, versions.created_at AS merged_at, preview_rows,
                     (SELECT COUNT(*) FROM (SELECT 1 FROM contributions AS pending
                                            WHERE pending.project_id = projects.id
                                              AND pending.status IN ('submitted', 'waiting')

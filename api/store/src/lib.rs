@@ -40,6 +40,7 @@ mod money;
 mod outcomes;
 mod payments;
 mod points;
+mod profiles;
 mod projects;
 mod query;
 mod reading;
@@ -115,9 +116,13 @@ pub use payments::{
     WalletMoved, WalletSpent, WalletTransfer, Wallets,
 };
 pub use points::{BATCHES_A_DAY, BatchesFilled, Points, PointsEvent, PointsSums, Ranked};
+pub use profiles::{
+    MAX_ASKED_PROFILES, NewProfile, ProfileAsked, ProfileCoverage, ProfileKind, ProfileLease, ProfileLimits,
+    ProfileTurn, Profiles, StoredProfile,
+};
 pub use projects::{
     Contributor, DELETE_TABLE, NewProject, ParseCursorError, Project, ProjectChanges, ProjectCreated, ProjectCursor,
-    ProjectDeleted, ProjectFilter, ProjectHead, ProjectSummary, ProjectUpdated, ProjectVersion,
+    ProjectDeleted, ProjectFilter, ProjectGrowth, ProjectHead, ProjectSummary, ProjectUpdated, ProjectVersion,
 };
 pub use reading::{Egress, LeaseTaken};
 pub use search::{SearchChange, Searching, ShownUnit};

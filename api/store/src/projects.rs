@@ -46,6 +46,8 @@ pub struct NewProject {
     pub price_micro: Option<i64>,
     /// True if buyers may pay with given credits.
     pub trial_sale: bool,
+    /// Number of rows that anybody sees; `None` shows nothing of a paid project.
+    pub preview_rows: Option<u32>,
     /// Operator that maintains the project.
     pub operator: OperatorId,
     /// Agent that created the project; `None` if the operator did.
@@ -65,6 +67,11 @@ pub enum ProjectCreated {
     /// The operator is at its limit of active projects; nothing changed.
     LimitReached,
 }
+
+/// Number of rows that anybody sees of a project. One of open access that was made by an earlier build, which may run
+/// beside this one, has none.
+const PREVIEW_ROWS: &str =
+    "CASE WHEN access = 'public' THEN COALESCE(preview_rows, 20) ELSE preview_rows END AS preview_rows";
 
 row! {
     /// A dataset project as stored.
@@ -92,6 +99,8 @@ row! {
         pub price_micro: Option<i64>,
         /// True if buyers may pay with given credits.
         pub trial_sale: bool,
+        /// Number of rows that anybody sees; `None` shows nothing of a paid project.
+        pub preview_rows: Option<u32> = PREVIEW_ROWS,
         /// Status, which decides whether contributions are accepted.
         pub status: ProjectStatus,
         /// Operator that maintains the project.
@@ -140,6 +149,28 @@ row! {
         pub record_count: u64,
         /// Content root of the version, 64 hexadecimal digits.
         pub root: String,
+        /// Time of the merge.
+        pub created_at: Timestamp,
+        /// Tallies of the gates of the contribution, as JSON.
+        pub tallies: Option<String>,
+    }
+}
+
+/// The statement of those who read versions, without its condition.
+const VERSIONS: &str = "SELECT versions.version AS version, versions.contribution_id AS contribution_id,
+        versions.agent_id AS agent_id,
+        CASE WHEN agents.taken_down_at IS NULL THEN agents.name ELSE '[removed]' END AS agent_name,
+        versions.accepted AS accepted, versions.record_count AS record_count, versions.root AS root,
+        versions.created_at AS created_at, contributions.tallies AS tallies
+    FROM versions JOIN agents ON agents.id = versions.agent_id
+    JOIN contributions ON contributions.id = versions.contribution_id";
+
+row! {
+    /// Number of records of a project from a time on.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct ProjectGrowth {
+        /// Number of records.
+        pub record_count: u64,
         /// Time of the merge.
         pub created_at: Timestamp,
     }
@@ -209,8 +240,8 @@ impl Store {
                     "INSERT INTO projects
                          (id, slug, title, title_key, readme, contract, license, tags, access, visibility, price_micro,
                           trial_sale, status, operator_id, created_by_agent_id, created_at, updated_at, version,
-                          record_count)
-                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'open', $13, $14, $15, $15, 0, 0)
+                          record_count, preview_rows)
+                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'open', $13, $14, $15, $15, 0, 0, $16)
                      ON CONFLICT (slug) DO NOTHING",
                     new.id,
                     new.slug,
@@ -226,7 +257,8 @@ impl Store {
                     new.trial_sale,
                     new.operator,
                     new.created_by_agent,
-                    new.now
+                    new.now,
+                    new.preview_rows
                 )
                 .run(cx)
                 .await?;
@@ -265,13 +297,11 @@ impl Store {
         // Without a bound the page begins with the newest version.
         let before = before.map_or(Ok(i64::MAX), |version| bigint("version", version.0))?;
         self.all(sql!(
-            "SELECT versions.version AS version, versions.contribution_id AS contribution_id,
-                    versions.agent_id AS agent_id, CASE WHEN agents.taken_down_at IS NULL THEN agents.name ELSE '[removed]' END AS agent_name, versions.accepted AS accepted,
-                    versions.record_count AS record_count, versions.root AS root,
-                    versions.created_at AS created_at
-             FROM versions JOIN agents ON agents.id = versions.agent_id
-             WHERE versions.project_id = $1 AND versions.version < $2
-             ORDER BY versions.version DESC LIMIT $3",
+            text!(
+                VERSIONS,
+                " WHERE versions.project_id = $1 AND versions.version < $2
+                  ORDER BY versions.version DESC LIMIT $3"
+            ),
             id,
             before,
             limit
@@ -289,17 +319,35 @@ impl Store {
     ) -> Result<Vec<ProjectVersion>, Error> {
         let (after, upto) = (bigint("version", after.0)?, bigint("version", upto.0)?);
         self.all(sql!(
-            "SELECT versions.version AS version, versions.contribution_id AS contribution_id,
-                    versions.agent_id AS agent_id, CASE WHEN agents.taken_down_at IS NULL THEN agents.name ELSE '[removed]' END AS agent_name, versions.accepted AS accepted,
-                    versions.record_count AS record_count, versions.root AS root,
-                    versions.created_at AS created_at
-             FROM versions JOIN agents ON agents.id = versions.agent_id
-             WHERE versions.project_id = $1 AND versions.version > $2 AND versions.version <= $3
-             ORDER BY versions.version LIMIT $4",
+            text!(
+                VERSIONS,
+                " WHERE versions.project_id = $1 AND versions.version > $2 AND versions.version <= $3
+                  ORDER BY versions.version LIMIT $4"
+            ),
             id,
             after,
             upto,
             limit
+        ))
+        .await
+    }
+
+    /// Returns the records of the first version, of every `step`th after it, and of `head`, oldest first.
+    pub async fn project_growth(&self, id: DatasetId, head: Version, step: u64) -> Result<Vec<ProjectGrowth>, Error> {
+        let (head, step) = (bigint("version", head.0)?, bigint("step", step.max(1))?);
+        self.all(sql!(
+            // Picked by number, so that the cost grows with the answer and not with the versions.
+            "WITH RECURSIVE picked(version) AS (
+                 SELECT CAST(1 AS BIGINT) UNION ALL
+                 SELECT picked.version + $3 FROM picked WHERE picked.version + $3 < $2)
+             SELECT versions.record_count AS record_count, versions.created_at AS created_at
+             FROM versions JOIN (SELECT version FROM picked UNION SELECT $2) AS chosen
+                 ON versions.version = chosen.version
+             WHERE versions.project_id = $1
+             ORDER BY versions.version",
+            id,
+            head,
+            step
         ))
         .await
     }

@@ -152,7 +152,7 @@ fn end(writer: PartWriter) -> Result<WrittenPart, ParquetError> {
 }
 
 /// Classifies the failure of a file: a disk may take later the bytes that it does not take now.
-pub(super) fn failure(error: ParquetError) -> Error {
+pub(crate) fn failure(error: ParquetError) -> Error {
     match error {
         ParquetError::External(source) => match source.downcast() {
             Ok(error) => failed(*error),

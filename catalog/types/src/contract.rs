@@ -20,6 +20,9 @@ pub const MAX_NAME: usize = 128;
 pub const RESERVED_PREFIX: &str = "_sluice";
 /// The column for members that the contract does not name, as one JSON object. Exists if `allowExtra` is set.
 pub const EXTRA_COLUMN: &str = "_sluice_extra";
+/// The columns of a table that say where a record is: the version that appended it, and its index among the records that
+/// this version appended. Both have 64 bits.
+pub const PLACE_COLUMNS: [&str; 2] = ["_sluice_version", "_sluice_ordinal"];
 
 /// The longest title of a field, in characters.
 pub const MAX_FIELD_TITLE: usize = 100;

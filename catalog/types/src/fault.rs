@@ -154,6 +154,10 @@ pub const DELETION_POINTS: [&str; 6] = [
     "delete.cleared",
 ];
 
+/// The crash points of a build of a profile, in its order: after a sketch was put, then inside and right after its
+/// transaction.
+pub const PROFILE_POINTS: [&str; 3] = ["profile.sketch", "profile.rows", "profile.commit"];
+
 /// A bug that the tests must catch. Each removes one guard of the argument that everything
 /// happens once, or of what is read or paid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -371,13 +375,14 @@ mod armed {
 
     /// Passes a crash point and kills the process if it is armed.
     pub fn point(name: &'static str) {
-        let lists: [&[&str]; 6] = [
+        let lists: [&[&str]; 7] = [
             &super::CRASH_POINTS,
             &super::ACCOUNT_POINTS,
             &super::KNOWLEDGE_POINTS,
             &super::PAY_POINTS,
             &super::COLLECTOR_POINTS,
             &super::DELETION_POINTS,
+            &super::PROFILE_POINTS,
         ];
         let is_listed = lists.iter().any(|list| list.contains(&name));
         // The crash tests walk the lists, so a point that is in none would never be tried.

@@ -1,12 +1,16 @@
-//! Rendering: typed columns back to JSON records.
+//! Rendering: typed columns back to JSON records, and in the formats of other programs.
 //!
 //! Invariant: decoding a rendered record gives the same canonical form, hence the same key.
 
+pub mod answer;
+pub mod arrow;
+pub mod csv;
 pub mod lines;
+mod values;
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, Date32Type, Decimal128Type, Float64Type, Int64Type, TimestampMicrosecondType};
-use arrow::error::ArrowError;
+use ::arrow::array::{Array, AsArray, RecordBatch};
+use ::arrow::datatypes::{DataType, Date32Type, Decimal128Type, Float64Type, Int64Type, TimestampMicrosecondType};
+use ::arrow::error::ArrowError;
 use serde_json::{Map, Value};
 
 use crate::contract::{Contract, EXTRA_COLUMN, FieldType, RESERVED_PREFIX};

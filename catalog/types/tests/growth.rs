@@ -12,6 +12,7 @@ use growth::{SHAPES, Shape, consume, is_linear, is_linear_in};
 use serde_json::{Value, json};
 use types::batch::LineDecoder;
 use types::json::{check_digits, lost_digits, outline, parse, whole_double};
+use types::render::csv::CsvReader;
 use types::{Batch, Contract, Field, FieldType, canonical};
 
 fn contract() -> Arc<Contract> {
@@ -34,6 +35,15 @@ fn text_that_may_be_json_is_read_in_linear_time() {
     });
     is_linear("one number", 5_000, |text| {
         whole_double(text);
+    });
+}
+
+#[test]
+fn a_cell_is_written_in_linear_time() {
+    is_linear("a cell of CSV", 50_000, |text| {
+        let mut cell = Vec::new();
+        CsvReader::Spreadsheet.write_cell(text, &mut cell);
+        consume(cell);
     });
 }
 

@@ -50,7 +50,7 @@ use uploads::{LocalUploads, Stagings};
 
 pub(crate) use self::tasks::Tasks;
 
-use self::market::{keep_money, keep_units, run_jobs, serve_market, write_summaries};
+use self::market::{build_profiles, keep_money, keep_units, run_jobs, serve_market, write_summaries};
 use crate::cache;
 use crate::collect;
 use crate::config::{Backend, Config, LoadedConfig, LogBackend};
@@ -234,6 +234,16 @@ struct InterfaceDependencies<'a> {
     summariser: Option<Arc<dyn Summariser>>,
 }
 
+/// Starts what notes the readers of datasets, and the space on the disk.
+fn note_readers_and_space(config: &Config, app: &App, tasks: &mut Tasks) {
+    let (readers, noted) = (app.process.readers.clone(), app.store.clone());
+    tasks.spawn("readers", |stop| readers.run(noted, stop).map(anyhow::Ok));
+    let (data, backlog) = (config.data.clone(), app.backlog.clone());
+    tasks.spawn("disk space", |stop| {
+        crate::disk_space::watch(data, backlog, stop).map(anyhow::Ok)
+    });
+}
+
 /// Starts the tasks behind the API and returns its router.
 async fn interface(
     config: &Config,
@@ -315,6 +325,7 @@ async fn interface(
         egress,
         usage,
         uploads,
+        profiles: config.profiles,
         sweeper: Arc::new(sweeping),
         backlog: Backlog::of(&limits),
         validation,
@@ -327,18 +338,14 @@ async fn interface(
         limiter: Arc::new(cache::limiter(&config.cache)?.with_durable(durable)),
         drain,
     };
-    let (readers, noted) = (app.process.readers.clone(), app.store.clone());
-    tasks.spawn("readers", |stop| readers.run(noted, stop).map(anyhow::Ok));
-    let (data, backlog) = (config.data.clone(), app.backlog.clone());
-    tasks.spawn("disk space", |stop| {
-        crate::disk_space::watch(data, backlog, stop).map(anyhow::Ok)
-    });
+    note_readers_and_space(config, &app, tasks);
     let mailer = mailer(&config.mail, &layout.mail())?;
     let letters = MailHandler::new(Arc::new(Letters::new(app.clone())), mailer);
     run_jobs(&app, letters, embedder, tasks).await?;
     // The data folder has one process at a time, a database of a server may have many.
     serve_market(&app, config.database.url.is_empty(), tasks).await?;
     write_summaries(&app, summariser, tasks);
+    build_profiles(&app, tasks);
     let (deletions, backlog) = (DeletionFollower::new(app.clone()), app.backlog.clone());
     tasks.spawn("deletions", |stop| deletions.run(stop).map(anyhow::Ok));
     tasks.spawn("backlog", |stop| backlog.run(waiting, stop).map(anyhow::Ok));

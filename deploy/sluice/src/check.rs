@@ -127,6 +127,15 @@ pub async fn run(config: &Config, arguments: cli::CheckArgs) -> anyhow::Result<E
         ))?;
         broken += 1;
     }
+    let profiles = store.profiles().coverage().await?;
+    // They are made again, so neither is a violation.
+    if profiles.missing + profiles.stale > 0 {
+        terminal::line(&format!(
+            "profiles: the newest version of {} has none; {} of no version",
+            counted(profiles.missing, "project"),
+            counted(profiles.stale, "profile")
+        ))?;
+    }
     store.close().await;
     // The table of units is of no project.
     let projects = counted(projects.len() - 1, "project");

@@ -88,6 +88,8 @@ pub struct Config {
     pub cache: Cache,
     /// Settings of the compaction of tables.
     pub compaction: Compaction,
+    /// Settings of the building of profiles.
+    pub profiles: api::state::profiling::ProfileConfig,
     /// Settings of the sweeper of open contributions.
     pub sweeper: api::state::sweeper_config::SweeperConfig,
 }

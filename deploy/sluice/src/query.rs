@@ -2,12 +2,15 @@
 //!
 //! Invariant: answers contain data of other agents, so a terminal receives no control character of them.
 
-mod parquet;
 mod text;
 
 use std::io::{self, IsTerminal};
 
 use anyhow::bail;
+use client::model::Answer;
+use serde_json::value::{RawValue, to_raw_value};
+use types::render::answer::AnswerRows;
+use types::render::csv::{CsvReader, RenderedCsv};
 
 use crate::cli::{QueryArgs, QueryFormat};
 use crate::terminal;
@@ -27,11 +30,11 @@ pub async fn run(arguments: &QueryArgs) -> anyhow::Result<()> {
     match arguments.format {
         QueryFormat::Table => terminal::bytes(table(&answer).as_bytes())?,
         QueryFormat::Csv if io::stdout().is_terminal() => {
-            terminal::line(&terminal::plain_lines(text::csv(&answer).lines()))?;
+            let text = encoded(&answer, QueryFormat::Csv)?;
+            terminal::line(&terminal::plain_lines(String::from_utf8_lossy(&text).lines()))?;
         }
-        QueryFormat::Csv => terminal::bytes(text::csv(&answer).as_bytes())?,
         QueryFormat::Json => terminal::json(&answer)?,
-        QueryFormat::Parquet => terminal::bytes(&parquet::encode(&answer)?)?,
+        QueryFormat::Csv | QueryFormat::Parquet => terminal::bytes(&encoded(&answer, arguments.format)?)?,
     }
     // JSON has `truncated` as a field.
     if answer.truncated && arguments.format != QueryFormat::Json {
@@ -41,4 +44,48 @@ pub async fn run(arguments: &QueryArgs) -> anyhow::Result<()> {
         ));
     }
     Ok(())
+}
+
+/// Encodes the answer as a Parquet file, or as CSV with a header line.
+fn encoded(answer: &Answer, format: QueryFormat) -> anyhow::Result<Vec<u8>> {
+    let rows: Vec<Box<RawValue>> = answer.rows.iter().map(to_raw_value).collect::<Result<_, _>>()?;
+    let columns = answer.columns.iter().map(|column| (&*column.name, &*column.kind));
+    let columns = AnswerRows::new(columns, rows.iter().map(AsRef::as_ref))?.columns()?;
+    if format == QueryFormat::Parquet {
+        return Ok(catalog::parquet_file(&columns)?);
+    }
+    let (mut text, cells) = (Vec::new(), RenderedCsv::new(&columns, CsvReader::Program)?);
+    CsvReader::Program.write_names(columns.schema_ref(), &mut text);
+    cells.write(0..cells.len(), &mut text);
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn csv(columns: &[(&str, &str)], rows: &Value) -> String {
+        let columns: Vec<Value> = columns
+            .iter()
+            .map(|(name, kind)| json!({"name": name, "type": kind, "nullable": true}))
+            .collect();
+        let answer = json!({"version": 3, "columns": columns, "rows": rows, "truncated": false});
+        let answer: Answer = serde_json::from_value(answer).unwrap();
+        String::from_utf8(encoded(&answer, QueryFormat::Csv).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn csv_is_quoted_where_it_must_be() {
+        let text = csv(
+            &[("a,b", "Utf8"), ("c", "Json")],
+            &json!([["say \"hi\"", {"x": [1]}], ["", null], ["two\nlines", 1.5], ["=plain", true]]),
+        );
+        assert_eq!(
+            text,
+            "\"a,b\",c\n\"say \"\"hi\"\"\",\"{\"\"x\"\":[1]}\"\n\"\",\n\"two\nlines\",1.5\n=plain,true\n"
+        );
+        assert_eq!(csv(&[("n", "Int64")], &json!([])), "n\n");
+    }
 }

@@ -113,7 +113,9 @@ impl api::state::sandbox::QuerySandbox for ProcessSandbox {
             parts: parts.iter().zip(paths).zip(proofs).map(part).collect(),
         };
         let query = measured(async {
-            if asked.is_steady {
+            if asked.has_places {
+                self.processes.query_with_places(&records, asked.sql, asked.limit).await
+            } else if asked.is_steady {
                 self.processes.query_steadily(&records, asked.sql, asked.limit).await
             } else {
                 self.processes.query(&records, asked.sql, asked.limit).await

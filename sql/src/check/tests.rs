@@ -41,6 +41,9 @@ fn one_select_over_records_is_taken() {
 fn a_refusal_says_what_is_refused_and_why() {
     refused("EXPLAIN SELECT 1", "only SELECT is allowed");
     refused("SELECT 1; SELECT 2", "more than one statement");
+    refused("SELECT 1\nFROM records WHERE )", "at Line: 2, Column: 20");
+    let long = format!("SELECT a\nFROM records {} {}", "b".repeat(200), "c".repeat(200));
+    refused(&long, " at Line: 2, Column: 215");
     refused(
         "SELECT * FROM users",
         "`users` is refused: the only tables are `records`",

@@ -94,6 +94,7 @@ impl QueryEngine {
             sql: WARM_UP_QUERY.to_owned(),
             limit: 1,
             is_steady: false,
+            has_places: false,
             now: Timestamp::default(),
             parts: Vec::new(),
         };
@@ -142,7 +143,7 @@ impl QueryEngine {
             // Of several threads, the first that is ready would go first.
             state.config_mut().options_mut().execution.target_partitions = 1;
         }
-        let table = RecordsTable::new(&job.contract, files, &job.parts, damage);
+        let table = RecordsTable::new(&job, files, damage);
         let tables = state.schema_for_ref(RECORDS_TABLE)?;
         // The table of the warm-up is still registered.
         tables.deregister_table(RECORDS_TABLE)?;

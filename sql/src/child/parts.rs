@@ -33,9 +33,11 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures_util::future::{BoxFuture, FutureExt as _};
-use types::contract::EXTRA_COLUMN;
+use types::contract::{EXTRA_COLUMN, PLACE_COLUMNS};
 use types::proof::DamagedBytes;
 use types::{Contract, FieldType, Proof};
+
+use crate::wire::ChildQuery;
 
 /// URL of the store that the engine expects. The store is empty.
 pub(super) const STORE_URL: &str = "parts://";
@@ -49,8 +51,8 @@ const FOOTER_READ_BYTES: u64 = 64 << 10;
 /// Size in bytes from which several threads may read a file, so its footer is cached.
 const MIN_SHARED_BYTES: u64 = 8 << 20;
 
-/// Returns the columns of `records`: those of the contract, with texts as views.
-fn schema(contract: &Contract) -> SchemaRef {
+/// Returns the columns of `records`: those of the contract, with texts as views, and the places if they are wanted.
+fn schema(contract: &Contract, has_places: bool) -> SchemaRef {
     let json = |name: &str| {
         let of_type = |field: &types::Field| field.name == name && field.kind == FieldType::Json;
         // Extra members are stored as one JSON text.
@@ -71,8 +73,12 @@ fn schema(contract: &Contract) -> SchemaRef {
             column
         }
     };
+    let schema = contract.schema();
+    let places = PLACE_COLUMNS.iter().filter(|_| has_places);
+    let places = places.map(|name| Arc::new(Field::new(*name, DataType::Int64, true)));
+    let columns = schema.fields().iter().map(&column);
     Arc::new(Schema::new(
-        contract.schema().fields().iter().map(column).collect::<Vec<_>>(),
+        columns.chain(places.map(|place| column(&place))).collect::<Vec<_>>(),
     ))
 }
 
@@ -96,14 +102,8 @@ pub(super) struct RecordsTable {
 }
 
 impl RecordsTable {
-    /// Creates the table from `files`, with the row count and proof of each. A damage that a read finds is stored in
-    /// `damage`.
-    pub(super) fn new(
-        contract: &Contract,
-        files: Vec<File>,
-        descriptions: &[(u64, Arc<Proof>)],
-        damage: &Damage,
-    ) -> Self {
+    /// Creates the table of a query from `files`. A damage that a read finds is stored in `damage`.
+    pub(super) fn new(query: &ChildQuery, files: Vec<File>, damage: &Damage) -> Self {
         let part = |(file, (rows, proof)): (File, &(u64, Arc<Proof>))| OpenPart {
             file,
             rows: *rows,
@@ -111,8 +111,8 @@ impl RecordsTable {
             footer: OnceLock::new(),
         };
         Self {
-            schema: schema(contract),
-            parts: Arc::new(files.into_iter().zip(descriptions).map(part).collect()),
+            schema: schema(&query.contract, query.has_places),
+            parts: Arc::new(files.into_iter().zip(&query.parts).map(part).collect()),
             damage: Arc::clone(damage),
         }
     }

@@ -198,6 +198,22 @@ impl Market {
         assert!(changed.is_empty(), "{}", changed.join("\n\n"));
     }
 
+    /// A paid dataset shows no row and no figure before its owner has chosen.
+    async fn offers_nothing_that_nobody_offered(&self, http: &Http) {
+        let seen = http.anonymous().get("/projects/harbours/preview").await.expect(200);
+        assert_eq!(
+            (&seen.body["rows"], &seen.body["level"]),
+            (&json!([]), &json!("public"))
+        );
+        assert!(seen.body["records"].as_u64().unwrap() > 0);
+        http.anonymous().get("/projects/harbours/profile").await.expect(404);
+        let project = http.anonymous().get("/projects/harbours").await.expect(200);
+        assert_eq!(project.body["previewRows"], Value::Null);
+        let own = self.caller(http, &json!("seller"));
+        own.comes_to_show("/projects/harbours/profile", |answer| answer.body["level"] == "full")
+            .await;
+    }
+
     /// The files of the parts are there with their bytes, and downloaded with them.
     async fn has_its_parts(&self, http: &Http) {
         let tables = self.options.data().join("tables");
@@ -243,6 +259,7 @@ impl Market {
         self.has_everything_once(&http).await;
         self.answers_as_before(&http).await;
         self.has_its_parts(&http).await;
+        self.offers_nothing_that_nobody_offered(&http).await;
         self.renews(&http).await;
         self.settles(&http).await;
         assert!(server.stop().await.success());

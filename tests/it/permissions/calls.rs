@@ -172,6 +172,20 @@ async fn report(site: &Site, items: &Items) -> String {
     sent.text("/id").to_owned()
 }
 
+/// What two readers of a unit may say of it.
+async fn said_of_read_unit(site: &Site, operation: &str) -> Value {
+    let id = site.unit(None).await;
+    for key in [&site.owner.key, &site.other.key] {
+        let read = site.http().with(key).get(&format!("/knowledge/{id}/full")).await;
+        read.expect(200);
+    }
+    if operation == "rate_knowledge" {
+        json!({"id": id, "rating": 4})
+    } else {
+        json!({"id": id, "mark": "confirmed", "ran": "The commands of the text."})
+    }
+}
+
 /// The input of an operation as a row wants it; `None` if nobody has written it down.
 pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row) -> Option<Value> {
     let kind = Kind::of(row.fixture);
@@ -188,12 +202,18 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
         "create_dataset" => project_body(&site.name("made")),
         "update_dataset" => json!({"slug": project(site, kind).await, "title": "Another title"}),
         "delete_dataset" => json!({"slug": project(site, kind).await}),
-        "dataset_info" | "read_dataset" | "dataset_manifest" | "buy_dataset" => json!({"slug": slug().await}),
+        "dataset_info" | "dataset_profile" | "preview_dataset" | "read_dataset" | "dataset_manifest"
+        | "buy_dataset" => {
+            json!({"slug": slug().await})
+        }
         "buy_knowledge" | "buy_knowledge_with_credits" => json!({"id": items.free_unit(site).await}),
         "pay_dataset" => json!({"slug": slug().await}),
         "pay_credits" => json!({"operator": site.owner.operator.to_string()}),
         "prove_payout_address" => json!({"signature": "0x"}),
         "faucet" => json!({"wallet": "0x7a3F0b6E5d2C4A19885fE0C3B8d1F6a2E4b591cE", "usdc": 1}),
+        "sql_page" => json!({"slug": slug().await}),
+        "sql_form" => json!({"slug": slug().await, "q": "SELECT count(*) AS n FROM records"}),
+        "download_form" => json!({"slug": slug().await, "format": "csv", "version": "1"}),
         "query_dataset" => json!({"slug": slug().await, "sql": "SELECT count(*) AS n FROM records"}),
         "export_dataset" => json!({"slug": slug().await, "version": 1}),
         "dataset_diff" => {
@@ -225,18 +245,7 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
         "activity_events" => json!({"seconds": 1}),
         "retire_knowledge" => json!({"id": site.unit(None).await}),
         "get_knowledge_full" => json!({"id": items.free_unit(site).await}),
-        "rate_knowledge" | "mark_knowledge" => {
-            let id = site.unit(None).await;
-            for key in [&site.owner.key, &site.other.key] {
-                let read = site.http().with(key).get(&format!("/knowledge/{id}/full")).await;
-                read.expect(200);
-            }
-            if operation == "rate_knowledge" {
-                json!({"id": id, "rating": 4})
-            } else {
-                json!({"id": id, "mark": "confirmed", "ran": "The commands of the text."})
-            }
-        }
+        "rate_knowledge" | "mark_knowledge" => said_of_read_unit(site, operation).await,
         "knowledge_reviews" | "knowledge_comments" => json!({"id": items.unit(site).await}),
         "comment_on_knowledge" => json!({"id": items.unit(site).await, "body": "Does it hold with two writers?"}),
         "post_request" => json!({"title": site.name("A request"), "body": "Something to buy."}),
@@ -283,15 +292,7 @@ pub(super) async fn oauth(site: &Site, operation: &str) -> Call {
         scopes: "read",
         agent: &agent,
     };
-    let form = |path: &str, form: &[(&str, &str)]| Call {
-        method: reqwest::Method::POST,
-        path: path.to_owned(),
-        headers: vec![
-            ("content-type", FORM.to_owned()),
-            ("origin", site.server.base().to_owned()),
-        ],
-        body: Some(encoded(form).into_bytes()),
-    };
+    let form = |path: &str, fields: &[(&str, &str)]| form_call(site, path, fields);
     match operation {
         "authorize_app_page" => Call::get(App::path(&app.query(&wish))),
         "authorize_app_form" => {
@@ -337,6 +338,33 @@ pub(super) fn call(spec: &Spec, input: &Value) -> Call {
     };
     call.headers.extend(headers);
     call
+}
+
+/// The form of a page with this input, as a page of the owner's session sends it.
+pub(super) async fn form(site: &Site, spec: &Spec, input: &Value) -> Call {
+    let token = site.form_token().await;
+    let (mut path, mut fields) = (spec.path.to_owned(), vec![("form_token", token.as_str())]);
+    for (name, value) in input.as_object().unwrap() {
+        let text = value.as_str().unwrap();
+        if spec.location_of(name) == ParamLocation::Path {
+            path = path.replace(&format!("{{{name}}}"), text);
+        } else {
+            fields.push((name, text));
+        }
+    }
+    form_call(site, &path, &fields)
+}
+
+fn form_call(site: &Site, path: &str, fields: &[(&str, &str)]) -> Call {
+    Call {
+        method: reqwest::Method::POST,
+        path: path.to_owned(),
+        headers: vec![
+            ("content-type", FORM.to_owned()),
+            ("origin", site.server.base().to_owned()),
+        ],
+        body: Some(encoded(fields).into_bytes()),
+    }
 }
 
 /// A download by an address that a manifest names.

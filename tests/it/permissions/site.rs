@@ -18,7 +18,7 @@ use store::{
     NewUnit, Store, TokenAdded, UnitOutcome, UnitSubmitted,
 };
 use tempfile::TempDir;
-use tests::apps::{App, Wish};
+use tests::apps::{App, Wish, hidden};
 use tests::letters::letter_to;
 use tests::{Answer, Http, Options, Server};
 use tokio::sync::OnceCell;
@@ -254,13 +254,15 @@ impl Site {
         let connected = self.store.oauth();
         let connected = connected.console_connect(self.owner.operator, agent.parse().unwrap(), now());
         assert!(connected.await.unwrap());
+        (agent, self.form_token().await)
+    }
+
+    /// Token of the forms of the owner's session.
+    pub(super) async fn form_token(&self) -> String {
         let session = Credential::Session(self.owner.session.clone());
-        let page = self
-            .send(&session, Call::get("/console/settings").with("accept", "text/html"))
-            .await;
-        let html = String::from_utf8(page.bytes).unwrap();
-        let (_, rest) = html.split_once("name=\"form_token\" value=\"").unwrap();
-        (agent, rest.split('"').next().unwrap().to_owned())
+        let page = Call::get("/console/settings").with("accept", "text/html");
+        let html = String::from_utf8(self.send(&session, page).await.bytes).unwrap();
+        hidden(&html, "form_token")
     }
 
     /// Tokens with exactly one scope, and tokens that no longer work.

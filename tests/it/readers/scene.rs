@@ -56,7 +56,7 @@ pub(super) const STATEMENTS: [&str; 22] = [
 pub(super) struct Scene {
     pub(super) world: World,
     pub(super) types: Types,
-    slug: String,
+    pub(super) slug: String,
     /// How many records each version has, from version 0 on.
     counts: Vec<u64>,
 }

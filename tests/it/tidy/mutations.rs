@@ -5,11 +5,12 @@
 use super::{none, product_sources, sources};
 
 /// The functions of the product that say who has a right. No other begins with `may_`, so none is taken for one.
-const RIGHTS: [&str; 8] = [
+const RIGHTS: [&str; 9] = [
     "may_act",
     "may_comment",
     "may_grant",
     "may_rate",
+    "may_read",
     "may_redirect_to",
     "may_replay",
     "may_review",

@@ -51,6 +51,8 @@ pub struct DatasetRow {
     pub merged_at: Option<Instant>,
     /// Number of contributions that wait.
     pub waiting: u64,
+    /// True if its operator is asked how many rows anybody is to see.
+    pub is_asked: bool,
 }
 
 impl DatasetRow {
@@ -59,10 +61,10 @@ impl DatasetRow {
     }
 }
 
-/// Page at `GET /console/datasets/{slug}`. Form: `POST /console/datasets/{slug}/delete`.
+/// Page at `GET /console/datasets/{slug}`. Forms: `POST /console/datasets/{slug}/preview` and `…/delete`.
 #[derive(Debug, Template)]
 #[template(path = "console/dataset.html")]
-pub struct DatasetPage {
+pub struct ConsoleDatasetPage {
     /// Frame of the page.
     pub chrome: PageLayout,
     /// Facts of the dataset.
@@ -75,8 +77,36 @@ pub struct DatasetPage {
     pub uploads: Vec<UploadRow>,
     /// Latest contributions, newest first.
     pub contributions: Vec<ContributionRow>,
+    /// Form that says how many rows anybody sees; none for a private one.
+    pub preview: Option<PreviewRowsForm>,
     /// Form that deletes the dataset; none for a public one.
     pub deletion: Option<DeletionForm>,
+}
+
+/// Form that says how many rows of a dataset anybody sees.
+#[derive(Clone, Debug, Default)]
+pub struct PreviewRowsForm {
+    /// Number of rows as it is or was typed; empty for nothing at all.
+    pub rows: String,
+    /// The most rows.
+    pub most: u32,
+    /// True if the dataset is paid, so that a profile is shown only with a number.
+    pub is_paid: bool,
+    /// True if nobody has chosen yet, and nothing is shown meanwhile.
+    pub is_asked: bool,
+    /// What is to be mended.
+    pub errors: Vec<FieldError>,
+}
+
+impl PreviewRowsForm {
+    /// Returns the sentence below the field.
+    fn hint(&self) -> String {
+        if self.is_paid {
+            format!("0 to {}, or empty to show neither rows nor figures", self.most)
+        } else {
+            format!("0 to {}", self.most)
+        }
+    }
 }
 
 /// Form that deletes a dataset: the person types its slug.
@@ -88,7 +118,7 @@ pub struct DeletionForm {
     pub errors: Vec<FieldError>,
 }
 
-impl DatasetPage {
+impl ConsoleDatasetPage {
     fn mark(&self) -> StateMark {
         status_mark(&self.dataset.status)
     }
@@ -197,7 +227,7 @@ impl DatasetsPage {
     }
 }
 
-impl DatasetPage {
+impl ConsoleDatasetPage {
     /// Returns the call that contributes to the dataset.
     fn curl(&self) -> String {
         let (base, slug) = (&self.chrome.base, &self.dataset.slug);

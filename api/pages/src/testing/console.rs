@@ -3,9 +3,10 @@
 use super::{Book, NOW, Texts, agents, ago, ahead, collectors, person, publish};
 use crate::console::{
     AccountView, ActivityPage, ActivityRow, AgentsPage, AppRow, AppsPage, Attention, BoughtRow, ChangeActor,
-    ContributionPage, ContributionRow, ContributionState, ContributionsPage, DatasetFacts, DatasetPage, DatasetRow,
-    DatasetsPage, DeletionForm, EntryRow, FeeRow, GateTally, HoldRow, JobRow, MoneyPage, NewAgentForm, OverviewPage,
-    PayoutView, SessionRow, SettingsPage, TokenRow, UploadRow, VerdictKind, VerdictRow, VersionRow,
+    ConsoleDatasetPage, ContributionPage, ContributionRow, ContributionState, ContributionsPage, DatasetFacts,
+    DatasetRow, DatasetsPage, DeletionForm, EntryRow, FeeRow, GateTally, HoldRow, JobRow, MoneyPage, NewAgentForm,
+    OverviewPage, PayoutView, PreviewRowsForm, SessionRow, SettingsPage, TokenRow, UploadRow, VerdictKind, VerdictRow,
+    VersionRow,
 };
 use crate::{DayCount, Error, FieldError, GateLoss, Instant, RowFlow};
 
@@ -248,6 +249,7 @@ fn datasets(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         bytes: (version > 0).then(|| version * 40_961),
         merged_at: (version > 0).then(|| ago(12)),
         waiting: version % 3,
+        is_asked: version.is_multiple_of(2),
     };
     book.add(
         "console-datasets",
@@ -281,7 +283,7 @@ fn datasets(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     };
     book.add(
         "console-dataset",
-        &DatasetPage {
+        &ConsoleDatasetPage {
             chrome: person("/console/datasets/tide-levels", texts, 5),
             dataset: DatasetFacts {
                 slug: texts.word.clone(),
@@ -305,6 +307,13 @@ fn datasets(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             gates: tallies(texts),
             uploads: vec![upload("open"), upload("completed"), upload("expired")],
             contributions: rows(texts),
+            preview: Some(PreviewRowsForm {
+                rows: texts.word.clone(),
+                most: 20,
+                is_paid: true,
+                is_asked: true,
+                errors: vec![FieldError::new("rows", "Must be at most 20.")],
+            }),
             deletion: Some(DeletionForm {
                 confirm: texts.word.clone(),
                 errors: vec![FieldError::new("confirm", "Must be the slug of this dataset.")],

@@ -1,17 +1,15 @@
 //! Samples of the pages outside the console.
 
-use super::board::discussion;
 use super::{Book, Texts, ago, ahead, person, visitor};
 use crate::{
-    AgentChoice, BrowsePage, BrowseRow, CheckMailPage, ConfirmPage, ConsentPage, ContractField, Discussion, Error,
-    ErrorPage, FaucetPage, FeedPage, FeedRow, FieldError, HomeDataset, HomePage, InvitePage, LeaderboardPage,
-    LicenseView, LicensesPage, LinkState, LoggedRow, MailKind, PaidPage, PlaceRow, PublicContributor, PublicDataset,
-    PublicDatasetPage, PublicVersion, ReportOutcomePage, ReportPage, ReportState, ScopeChoice, SecretPage,
-    SignInLinkPage, SignInPage, SignUpPage, TakedownsPage, TermsPage, Theme, VerifyPage, VerifyState, VersionSummary,
+    AgentChoice, BrowsePage, BrowseRow, CheckMailPage, ConfirmPage, ConsentPage, Error, ErrorPage, FaucetPage,
+    FeedPage, FeedRow, FieldError, HomeDataset, HomePage, InvitePage, LeaderboardPage, LicenseView, LicensesPage,
+    LinkState, LoggedRow, MailKind, PaidPage, PlaceRow, ReportOutcomePage, ReportPage, ReportState, ScopeChoice,
+    SecretPage, SignInLinkPage, SignInPage, SignUpPage, TakedownsPage, TermsPage, Theme, VerifyPage, VerifyState,
 };
 
 /// Terms in Markdown with everything that a document may have, and HTML that it may not.
-const TERMS: &str = "# Terms of Service\n\nYou and the service agree on this. **Read it.**\n\n## 1. Who may use it\n\nA \
+pub(super) const TERMS: &str = "# Terms of Service\n\nYou and the service agree on this. **Read it.**\n\n## 1. Who may use it\n\nA \
                      person who is [19 or older](https://sluice.example/terms).\n\n### Agents\n\n- An agent acts for its \
                      operator.\n- It accepts nothing.\n\n## 2. Payments\n\n| What | When |\n|-|-|\n| Hold | 7 days |\n\n\
                      <script>alert(1)</script>\n\nInline <b onclick=\"alert(1)\">markup</b>, [a bad \
@@ -456,52 +454,5 @@ fn market(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             next: Some("/projects?q=x&cursor=1.2".to_owned()),
             first: Some("/projects?q=x".to_owned()),
         },
-    )?;
-    let version = |number, added| PublicVersion {
-        version: number,
-        added,
-        records: number * 84,
-        agent: texts.name.clone(),
-        root: "83b419cc".repeat(8),
-        at: ago(60),
-    };
-    let dataset = |versions: Vec<PublicVersion>, price: Option<&str>| PublicDataset {
-        slug: "tide-gauges".to_owned(),
-        title: texts.text.clone(),
-        status: "open".to_owned(),
-        license: "CC-BY-4.0".to_owned(),
-        tags: vec![texts.word.clone()],
-        price: price.map(str::to_owned),
-        trial_sale: true,
-        version: versions.len() as u64,
-        records: 839_412,
-        fields: vec![ContractField {
-            name: texts.word.clone(),
-            kind: "string".to_owned(),
-            required: true,
-            meaning: texts.text.clone(),
-        }],
-        allows_extra: false,
-        summary: versions.first().map(|version| VersionSummary {
-            version: version.version,
-            text: texts.text.clone(),
-            model: texts.word.clone(),
-        }),
-        versions,
-        contributors: vec![PublicContributor {
-            agent: texts.name.clone(),
-            contributions: 183,
-            added: 15_372,
-        }],
-        contributor_count: 1,
-    };
-    let versions = vec![version(3, 84), version(2, 1), version(1, 5_000)];
-    let page =
-        |dataset, discussion| PublicDatasetPage::new(visitor("/projects/tide-gauges"), dataset, TERMS, discussion);
-    let sold = dataset(versions, Some("0.10"));
-    book.add("dataset-terms", &page(sold, discussion(texts)))?;
-    book.add(
-        "dataset-empty-terms",
-        &page(dataset(Vec::new(), None), Discussion::default()),
     )
 }

@@ -1,13 +1,14 @@
-//! Pages about the operator's datasets: the list, and one with its versions, verdicts and uploads, which deletes it if it
-//! is private.
+//! Pages about the operator's datasets: the list, and one with its versions, verdicts and uploads, which says how many rows
+//! anybody sees, and deletes it if it is private.
 
 use pages::console::{
-    DatasetFacts, DatasetPage, DatasetRow, DatasetsPage, DeletionForm, GateTally, UploadRow, VersionRow,
+    ConsoleDatasetPage, DatasetFacts, DatasetRow, DatasetsPage, DeletionForm, GateTally, PreviewRowsForm, UploadRow,
+    VersionRow,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use store::{Project, Visibility};
+use store::{Access, Project, Visibility};
 use types::{Contract, Field, FieldType};
 
 use super::contributions;
@@ -20,7 +21,7 @@ use crate::call::wire::NoInput;
 use crate::error::ApiError;
 use crate::ops::contribute::contract;
 use crate::ops::page_kit::{form, form_page, instant, missing, page, page_layout, repairable};
-use crate::ops::projects::delete_project;
+use crate::ops::projects::{delete_project, most_preview_rows, set_preview_rows};
 
 const PATH: &str = "/console/datasets";
 /// Datasets on the page.
@@ -33,6 +34,12 @@ const MAX_RECENT: u32 = 30;
 pub(super) fn add(table: &mut Operations) {
     table.add(page("datasets_page", PATH, "Datasets"), &[], list);
     table.add(page("dataset_page", "/console/datasets/{slug}", "A dataset"), &[], show);
+    let preview_form = form(
+        "preview_rows_form",
+        "/console/datasets/{slug}/preview",
+        "Say how many rows of a dataset anybody sees",
+    );
+    table.add(preview_form, &[], choose_rows);
     let delete_form = Spec {
         effect: Effect::Destroy,
         ..form(
@@ -66,6 +73,7 @@ async fn list(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
                 bytes: None,
                 merged_at: project.merged_at.map(instant),
                 waiting: project.open,
+                is_asked: project.access == Access::Paid && project.preview_rows.is_none(),
             })
             .collect(),
     })
@@ -82,6 +90,61 @@ struct DatasetChoice {
 async fn show(cx: Cx, input: DatasetChoice) -> Result<PageResponse, ApiError> {
     let project = own(&cx, &input.slug).await?;
     PageResponse::page(&dataset(&cx, project, DeletionForm::default()).await?)
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PreviewRowsInput {
+    /// Slug of the dataset.
+    #[schemars(length(max = 100))]
+    slug: String,
+    /// Number of rows as the person typed it; empty for neither rows nor figures.
+    #[serde(default)]
+    #[schemars(length(max = 20))]
+    rows: String,
+}
+
+async fn choose_rows(cx: Cx, input: PreviewRowsInput) -> Result<PageResponse, ApiError> {
+    let project = own(&cx, &input.slug).await?;
+    let chosen = match input.rows.trim() {
+        "" => Ok(None),
+        text => text.parse().map(Some).map_err(|_error| {
+            let most = most_preview_rows(project.access);
+            ApiError::invalid("/rows", format!("must be a number from 0 to {most}"))
+        }),
+    };
+    match chosen {
+        Ok(chosen) => match set_preview_rows(&cx, &project, chosen).await {
+            Ok(()) => PageResponse::see(&format!("{PATH}/{}#preview", project.slug)),
+            Err(error) => refused_rows(&cx, project, input.rows, error).await,
+        },
+        Err(error) => refused_rows(&cx, project, input.rows, error).await,
+    }
+}
+
+/// Returns the page of a dataset with what is wrong with the number of rows.
+async fn refused_rows(cx: &Cx, project: Project, rows: String, error: ApiError) -> Result<PageResponse, ApiError> {
+    let errors = repairable(error)?;
+    let mut page = dataset(cx, project, DeletionForm::default()).await?;
+    if let Some(form) = &mut page.preview {
+        (form.rows, form.errors) = (rows, errors);
+        // The field of the form has a name of its own.
+        for error in &mut form.errors {
+            "rows".clone_into(&mut error.field);
+        }
+    }
+    form_page(&page, true)
+}
+
+/// Returns the form about the rows that anybody sees, as the dataset is.
+fn preview_form(project: &Project) -> PreviewRowsForm {
+    PreviewRowsForm {
+        rows: project.preview_rows.map_or_else(String::new, |rows| rows.to_string()),
+        most: most_preview_rows(project.access),
+        is_paid: project.access == Access::Paid,
+        is_asked: project.preview_rows.is_none(),
+        errors: Vec::new(),
+    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -129,7 +192,7 @@ async fn own(cx: &Cx, slug: &str) -> Result<Project, ApiError> {
 }
 
 /// Returns the page of a dataset as it is now.
-async fn dataset(cx: &Cx, project: Project, deletion: DeletionForm) -> Result<DatasetPage, ApiError> {
+async fn dataset(cx: &Cx, project: Project, deletion: DeletionForm) -> Result<ConsoleDatasetPage, ApiError> {
     let operator = cx.the_operator()?;
     let store = &cx.app.store;
     let console = store.console();
@@ -150,8 +213,9 @@ async fn dataset(cx: &Cx, project: Project, deletion: DeletionForm) -> Result<Da
         .into_iter()
         .find(|agent| Some(agent.id) == project.created_by_agent);
     let is_private = project.visibility == Visibility::Private;
-    Ok(DatasetPage {
+    Ok(ConsoleDatasetPage {
         chrome: page_layout(cx).await?,
+        preview: (!is_private).then(|| preview_form(&project)),
         deletion: is_private.then_some(deletion),
         dataset: DatasetFacts {
             slug: project.slug,

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{Entry, EntryCursor, EntryFilter, Sale, SaleState};
 use types::money::MicroUsdc;
+use types::render::csv::CsvReader;
 use types::vocabulary::ItemKind;
 use types::{OperatorId, Timestamp};
 
@@ -225,7 +226,7 @@ async fn csv(cx: Cx, input: MonthChoice) -> Result<StreamedAnswer<CsvTable>, Api
     let (entries, _) = money
         .journal(&cx.app.pay.asset, operator, input.filter()?, input.cursor()?, CSV_ROWS)
         .await?;
-    let mut text = String::from("at,kind,item,agent,account,amount_micro,balance_micro\r\n");
+    let mut text = Vec::from("at,kind,item,agent,account,amount_micro,balance_micro\r\n");
     for entry in entries {
         let cells = [
             entry.at.to_string(),
@@ -236,13 +237,13 @@ async fn csv(cx: Cx, input: MonthChoice) -> Result<StreamedAnswer<CsvTable>, Api
             entry.amount.0.to_string(),
             entry.after.0.to_string(),
         ];
-        // The amounts are numbers of this service, and may begin with a minus.
-        let cells = cells
-            .iter()
-            .enumerate()
-            .map(|(at, text)| if at < 5 { cell(text) } else { text.clone() });
-        text.push_str(&cells.collect::<Vec<_>>().join(","));
-        text.push_str("\r\n");
+        for (index, cell) in cells.iter().enumerate() {
+            if index > 0 {
+                text.push(b',');
+            }
+            CsvReader::Spreadsheet.write_cell(cell, &mut text);
+        }
+        text.extend_from_slice(b"\r\n");
     }
     let mut answer = StreamedAnswer::whole(text);
     answer.headers.push((
@@ -250,36 +251,4 @@ async fn csv(cx: Cx, input: MonthChoice) -> Result<StreamedAnswer<CsvTable>, Api
         HeaderValue::from_static("attachment; filename=\"credits.csv\""),
     ));
     Ok(answer)
-}
-
-/// Returns a text as a cell: quoted where it must be, and never a formula.
-fn cell(text: &str) -> String {
-    // A spreadsheet runs such a cell when the file is opened.
-    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    let text = if formula { format!("'{text}") } else { text.to_owned() };
-    if text.contains([',', '"', '\n', '\r']) {
-        // A quote within a quoted cell is doubled (RFC 4180 section 2).
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cell_is_never_a_formula() {
-        for (text, shown) in [
-            ("weather", "weather"),
-            ("=1+1", "'=1+1"),
-            ("-5", "'-5"),
-            ("@a", "'@a"),
-            ("a,b", "\"a,b\""),
-            ("=\"a\"", "\"'=\"\"a\"\"\""),
-        ] {
-            assert_eq!(cell(text), shown);
-        }
-    }
 }

@@ -8,7 +8,7 @@ use types::vocabulary::OnRefused;
 use types::{Contract, DatasetId, OperatorId, Version};
 
 use super::view::{ProjectDetails, SchemaDef};
-use super::{SLUG, TAG_PATTERN, can_have_price};
+use super::{PreviewRows, SLUG, TAG_PATTERN, can_have_price, checked_preview_rows, present};
 use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::schema::{LINE, TEXT};
@@ -18,6 +18,7 @@ use crate::licenses::License;
 use crate::ops::contribute::check_enabled;
 use crate::price::PriceInput;
 use crate::rules::entitlement;
+use crate::rules::profiles::{FREE_ROWS, PAID_ROWS};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -47,6 +48,9 @@ pub(super) struct CreateProjectInput {
     price: Option<PriceInput>,
     /// True if buyers may pay with credits that they were given.
     trial_sale: Option<bool>,
+    /// Rows that anybody sees; of a paid one at most 20, or null for nothing.
+    #[serde(default, deserialize_with = "present")]
+    preview_rows: Option<PreviewRows>,
 }
 
 pub(super) async fn create(cx: Cx, input: CreateProjectInput) -> Result<JsonReply<ProjectDetails>, ApiError> {
@@ -69,6 +73,11 @@ pub(super) async fn create(cx: Cx, input: CreateProjectInput) -> Result<JsonRepl
     if price.is_some() && !can_have_price(access, visibility) {
         return Err(ApiError::invalid("/price", "is for paid projects only"));
     }
+    let preview_rows = match (input.preview_rows, access) {
+        (Some(given), _) => checked_preview_rows(given.0, access)?,
+        (None, Access::Public) => Some(FREE_ROWS),
+        (None, Access::Paid) => Some(PAID_ROWS),
+    };
     let new = NewProject {
         id: DatasetId::new(cx.now),
         slug: input.slug,
@@ -82,6 +91,7 @@ pub(super) async fn create(cx: Cx, input: CreateProjectInput) -> Result<JsonRepl
         visibility,
         price_micro: price.map(|price| price.0),
         trial_sale: input.trial_sale.unwrap_or(false),
+        preview_rows,
         operator,
         created_by_agent: cx.agent(),
         now: cx.now,
@@ -131,6 +141,7 @@ fn as_created(new: &NewProject) -> store::Project {
         visibility: new.visibility,
         price_micro: new.price_micro,
         trial_sale: new.trial_sale,
+        preview_rows: new.preview_rows,
         status: ProjectStatus::Open,
         operator: new.operator,
         created_by_agent: new.created_by_agent,

@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::{ProjectChanges, ProjectStatus, ProjectUpdated};
+use store::{Project, ProjectChanges, ProjectStatus, ProjectUpdated};
 
 use super::view::ProjectDetails;
-use super::{TAG_PATTERN, can_have_price};
+use super::{PreviewRows, TAG_PATTERN, can_have_price, checked_preview_rows, present};
 use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::schema::{LINE, TEXT};
@@ -33,15 +33,13 @@ pub(super) struct UpdateProjectInput {
     /// Status: only an `open` project takes contributions; `archived` is final.
     status: Option<ProjectStatus>,
     /// Price of a version in dollars, for a paid project; null is the platform's default.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "present")]
     price: Option<PriceInput>,
     /// True if buyers may pay with credits that they were given.
     trial_sale: Option<bool>,
-}
-
-/// Deserializes a member that is present, so that null (the default price) differs from an absent member (no change).
-fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<PriceInput>, D::Error> {
-    PriceInput::deserialize(deserializer).map(Some)
+    /// Rows that anybody sees; of a paid one at most 20, or null for nothing.
+    #[serde(default, deserialize_with = "present")]
+    preview_rows: Option<PreviewRows>,
 }
 
 pub(super) async fn update(cx: Cx, input: UpdateProjectInput) -> Result<JsonReply<ProjectDetails>, ApiError> {
@@ -51,6 +49,10 @@ pub(super) async fn update(cx: Cx, input: UpdateProjectInput) -> Result<JsonRepl
     if price.flatten().is_some() && !can_have_price(project.access, project.visibility) {
         return Err(ApiError::invalid("/price", "is for paid projects only"));
     }
+    let preview_rows = input.preview_rows;
+    let preview_rows = preview_rows
+        .map(|given| checked_preview_rows(given.0, project.access))
+        .transpose()?;
     let changes = ProjectChanges {
         title: input.title,
         readme: input.readme,
@@ -58,6 +60,7 @@ pub(super) async fn update(cx: Cx, input: UpdateProjectInput) -> Result<JsonRepl
         status: input.status,
         price: price.map(|price| price.map(|price| price.0)),
         trial_sale: input.trial_sale,
+        preview_rows,
     };
     // The database checks the time of the last change in the same transaction as it changes the price.
     let window = cx.app.limits.price_change_window.0;
@@ -76,4 +79,15 @@ pub(super) async fn update(cx: Cx, input: UpdateProjectInput) -> Result<JsonRepl
             Err(ApiError::new(ErrorCode::StatusConflict, message).field("status", from.as_str()))
         }
     }
+}
+
+/// Sets the number of rows that anybody sees of a project of the caller's operator.
+pub(in crate::ops) async fn set_preview_rows(cx: &Cx, project: &Project, rows: Option<u32>) -> Result<(), ApiError> {
+    let changes = ProjectChanges {
+        preview_rows: Some(checked_preview_rows(rows, project.access)?),
+        ..ProjectChanges::default()
+    };
+    let window = cx.app.limits.price_change_window.0;
+    let _updated = cx.app.store.project_update(project.id, changes, cx.now, window).await?;
+    Ok(())
 }

@@ -90,6 +90,8 @@ pub(super) struct ProjectDetails {
     /// The contract of its records.
     #[schemars(with = "SchemaDef")]
     schema_def: Value,
+    /// Number of rows that anybody sees; null for a paid project that shows neither rows nor figures.
+    preview_rows: Option<u32>,
     /// Characters of the readme before the rest of it, which did not fit into an answer over MCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_offset: Option<u64>,
@@ -106,6 +108,7 @@ impl ProjectDetails {
             summary: ProjectSummary::from(project).into(),
             readme: project.readme.clone(),
             schema_def,
+            preview_rows: project.preview_rows,
             next_offset: None,
         })
     }

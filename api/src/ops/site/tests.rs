@@ -14,7 +14,7 @@ async fn the_public_records_have_pages_and_answers_for_programs() {
     for (path, shown) in [
         ("/projects", "Tides &#60;script&#62;"),
         ("/projects?q=tides", "Tides &#60;script&#62;"),
-        ("/projects/tides", "Runs offline"),
+        ("/projects/tides", "Works offline"),
         ("/activity", "Tides &#60;script&#62;"),
         ("/leaderboard", "What earns points"),
         ("/leaderboard?period=all", "What earns points"),

@@ -133,18 +133,36 @@ impl InputReader<'_> {
             if !is_known && (spec.lenient || spec.surface == ApiKind::Page) {
                 continue;
             }
+            // A form that asks sends the name of a group of checkboxes once for each that is checked.
+            let is_list = spec.surface == ApiKind::Page && self.is_list(name);
             // Repeated parameters are refused, since readers disagree on which of them counts.
-            if !seen.insert(name) {
+            if !seen.insert(name) && !is_list {
                 self.refuse(name, "must be given once");
             } else if !is_known {
                 self.refuse(name, "is not a known query parameter");
-            } else if self.operation.spec.location_of(name) == ParamLocation::Query {
-                self.put_text(name, text);
-            } else {
+            } else if self.operation.spec.location_of(name) != ParamLocation::Query {
                 self.refuse(name, "is not a query parameter");
+            } else if is_list {
+                self.push_text(name, text);
+            } else {
+                self.put_text(name, text);
             }
         }
         Ok(())
+    }
+
+    /// Returns true if a member is a list of texts.
+    fn is_list(&self, name: &str) -> bool {
+        let schema = self.operation.input.property(name);
+        schema.is_some_and(|schema| takes(schema, "array"))
+    }
+
+    /// Adds a text to a member that is a list.
+    fn push_text(&mut self, name: &str, text: &str) {
+        let list = self.input.entry(name).or_insert_with(|| Value::Array(Vec::new()));
+        if let Value::Array(items) = list {
+            items.push(text.into());
+        }
     }
 
     fn headers(&mut self, headers: &HeaderMap) {
@@ -238,9 +256,8 @@ impl InputReader<'_> {
     fn fields(&mut self, pairs: &[(String, String)]) {
         let mut seen = HashSet::new();
         for (name, text) in pairs {
-            let schema = self.operation.input.property(name);
             // A group of checkboxes sends its name once for each that is checked.
-            let is_list = schema.is_some_and(|schema| takes(schema, "array"));
+            let is_list = self.is_list(name);
             if !seen.insert(name) && !is_list {
                 self.refuse(name, "must be given once");
             } else if name == FORM_TOKEN {
@@ -248,13 +265,7 @@ impl InputReader<'_> {
             } else if self.operation.spec.location_of(name) != ParamLocation::Body {
                 self.refuse(name, "is not a field of the form");
             } else if is_list {
-                let list = self
-                    .input
-                    .entry(name.as_str())
-                    .or_insert_with(|| Value::Array(Vec::new()));
-                if let Value::Array(items) = list {
-                    items.push(text.as_str().into());
-                }
+                self.push_text(name, text);
             } else {
                 self.put_text(name, text);
             }

@@ -1,6 +1,7 @@
 //! Validators of documents (RFC 9110 section 13): who has a document already is not sent it again.
 //!
-//! Invariant: a document is asked for anew each time, so what was taken down or replaced is nowhere served from a cache.
+//! Invariant: a document is asked for anew each time, so what was taken down or replaced is nowhere served from a cache. The
+//! tag is compared with the answer, after the decision on access.
 
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
@@ -8,12 +9,22 @@ use http::StatusCode;
 use http::header::{self, HeaderMap, HeaderValue};
 
 use crate::call::answer::OperationOutput;
+use crate::call::spec::Spec;
 
 /// Bytes of the hash in a tag.
 const TAG_BYTES: usize = 16;
 
-/// Gives a document that is whole its tag; it becomes a 304 without a body for a client that names the tag.
-pub(super) fn tagged(output: OperationOutput, request: &HeaderMap) -> OperationOutput {
+/// Gives an answer that is whole its tag, where the operation has one; it becomes a 304 without a body for a client that
+/// names the tag.
+pub(super) fn tagged(output: OperationOutput, spec: &Spec, request: &HeaderMap) -> OperationOutput {
+    let depends_on = if spec.lenient {
+        // Some of these addresses answer with a page to who wants one.
+        "Accept"
+    } else if spec.is_validated && is_anonymous(request) {
+        "Accept, Authorization, Cookie"
+    } else {
+        return output;
+    };
     let OperationOutput::Whole {
         status: StatusCode::OK,
         mut headers,
@@ -29,8 +40,7 @@ pub(super) fn tagged(output: OperationOutput, request: &HeaderMap) -> OperationO
     let is_known = names(request, &tag);
     headers.extend(HeaderValue::from_str(&tag).map(|tag| (header::ETAG, tag)));
     headers.push((header::CACHE_CONTROL, HeaderValue::from_static("no-cache")));
-    // Some of these addresses answer with a page to who wants one.
-    headers.push((header::VARY, HeaderValue::from_static("Accept")));
+    headers.push((header::VARY, HeaderValue::from_static(depends_on)));
     let (status, body) = if is_known {
         (StatusCode::NOT_MODIFIED, Bytes::new())
     } else {
@@ -42,6 +52,11 @@ pub(super) fn tagged(output: OperationOutput, request: &HeaderMap) -> OperationO
         content_type,
         body,
     }
+}
+
+/// Returns true if a request has neither a credential nor a cookie.
+fn is_anonymous(request: &HeaderMap) -> bool {
+    !request.contains_key(header::AUTHORIZATION) && !request.contains_key(header::COOKIE)
 }
 
 /// Returns true if `If-None-Match` names the tag, by weak comparison (RFC 9110 section 13.1.2).

@@ -84,6 +84,7 @@ pub(crate) fn new_project(operator: OperatorId, slug: &str) -> NewProject {
         visibility: Visibility::Public,
         price_micro: None,
         trial_sale: false,
+        preview_rows: Some(20),
         operator,
         created_by_agent: None,
         now: at(0),

@@ -199,6 +199,22 @@ pub async fn versions_and_contributors_add_up(url: &str) {
     assert_eq!(page(None).await, [4, 3]);
     assert_eq!(page(Some(Version(3))).await, [2, 1]);
     assert_eq!(page(Some(Version(1))).await, [0; 0]);
+    let growth = async |head, step| -> Vec<u64> {
+        let growth = store.project_growth(world.project, Version(head), step).await.unwrap();
+        growth.into_iter().map(|point| point.record_count).collect()
+    };
+    assert_eq!(
+        growth(4, 2).await,
+        [2, 6, 8],
+        "the first, each second one, and the head"
+    );
+    assert_eq!(growth(4, 9).await, [2, 8]);
+    assert_eq!(growth(1, 1).await, [2]);
+    assert_eq!(
+        growth(0, 1).await,
+        [2],
+        "a version that is not announced yet does no harm"
+    );
     let contributors = store.project_contributors(world.project, 10).await.unwrap();
     let shares: Vec<_> = contributors
         .iter()

@@ -327,6 +327,7 @@ pub async fn a_refused_change_changes_nothing(url: &str) {
         price: Some(Some(300_000)),
         trial_sale: Some(true),
         status: Some(ProjectStatus::Paused),
+        preview_rows: Some(Some(3)),
     };
     let ProjectUpdated::Updated(updated) = store.project_update(id, changes, at(5), DAY).await.unwrap() else {
         unreachable!("the first change of a price is allowed")

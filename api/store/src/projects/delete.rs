@@ -223,7 +223,7 @@ async fn end_open(cx: &mut AnyConnection, id: DatasetId, now: Timestamp) -> Resu
 }
 
 /// Statements that delete what tells of a dataset, up to `$2` rows each. Replies go before what they answer.
-const CLEARING: [&str; 10] = [
+const CLEARING: [&str; 12] = [
     "DELETE FROM versions WHERE project_id = $1 AND version IN
          (SELECT version FROM versions WHERE project_id = $1 ORDER BY version DESC LIMIT $2)",
     "DELETE FROM lost_versions WHERE project_id = $1 AND (loss, version) IN
@@ -234,6 +234,10 @@ const CLEARING: [&str; 10] = [
          (SELECT agent_id FROM contributors WHERE project_id = $1 LIMIT $2)",
     "DELETE FROM summaries WHERE project_id = $1 AND version IN
          (SELECT version FROM summaries WHERE project_id = $1 LIMIT $2)",
+    "DELETE FROM profiles WHERE project_id = $1 AND (version, root) IN
+         (SELECT version, root FROM profiles WHERE project_id = $1 LIMIT $2)",
+    "DELETE FROM profile_work WHERE project_id = $1 AND project_id IN
+         (SELECT project_id FROM profile_work WHERE project_id = $1 LIMIT $2)",
     "DELETE FROM idempotency_keys WHERE (agent_id, project_id, idempotency_key) IN
          (SELECT agent_id, project_id, idempotency_key FROM idempotency_keys WHERE project_id = $1 LIMIT $2)",
     "DELETE FROM dead_letters WHERE id IN

@@ -12,7 +12,7 @@ use crate::query::{sql, text, tx};
 use crate::row::{Columns as _, Row as _, texts};
 use crate::stamps::Touched;
 use crate::writer::Change;
-use crate::{Error, Store, money, service_state};
+use crate::{Error, Store, money, profiles, service_state};
 
 /// The members of a project to change; `None` keeps the current value.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +33,9 @@ pub struct ProjectChanges {
     pub price: Option<Option<i64>>,
     /// New value of `trial_sale`: true if buyers may pay with given credits.
     pub trial_sale: Option<bool>,
+    /// The new number of rows that anybody sees; `Some(None)` shows nothing of a paid project.
+    #[expect(clippy::option_option, reason = "no change, nothing and a number are three things")]
+    pub preview_rows: Option<Option<u32>>,
 }
 
 /// The result of [`Store::project_update`].
@@ -118,6 +121,7 @@ impl Store {
                 new.readme = changes.readme.unwrap_or(new.readme);
                 new.tags = changes.tags.unwrap_or(new.tags);
                 new.trial_sale = changes.trial_sale.unwrap_or(new.trial_sale);
+                new.preview_rows = changes.preview_rows.unwrap_or(new.preview_rows);
                 if new == old {
                     return Ok(Change::Undo(ProjectUpdated::Updated(old)));
                 }
@@ -128,7 +132,7 @@ impl Store {
                 sql!(
                     "UPDATE projects
                      SET title = $2, title_key = $3, readme = $4, tags = $5, status = $6, price_micro = $7,
-                         price_changed_at = $8, trial_sale = $9
+                         price_changed_at = $8, trial_sale = $9, preview_rows = $10
                      WHERE id = $1",
                     id,
                     new.title.as_str(),
@@ -138,10 +142,15 @@ impl Store {
                     new.status,
                     new.price_micro,
                     price_changed_at,
-                    new.trial_sale
+                    new.trial_sale,
+                    new.preview_rows
                 )
                 .run(cx)
                 .await?;
+                if old.preview_rows.is_none() && new.preview_rows.is_some() {
+                    // Its newest version is built again, since it can be a milestone now.
+                    profiles::begin_again(cx, id).await?;
+                }
                 // Last, as it locks the counter of the search, for which every other change of an item
                 // waits.
                 if new.visibility == Visibility::Public {

@@ -16,7 +16,7 @@ use api::flow::jobs::mail::MailHandler;
 use api::flow::jobs::points::BatchPoints;
 use api::flow::jobs::prints::ForgetFingerprints;
 use api::flow::jobs::requests::{MatchJob, RequestEndJob};
-use api::flow::{MoneyKeeper, Summaries, UnitSweeper};
+use api::flow::{MoneyKeeper, Profiles, Summaries, UnitSweeper};
 use api::state::validation::ReviewState;
 use catalog::Catalog;
 use eventlog::EventLog;
@@ -75,6 +75,12 @@ pub(super) fn write_summaries(app: &App, summariser: Option<Arc<dyn Summariser>>
     let (store, catalog, clock) = (app.store.clone(), app.catalog.clone(), Arc::clone(&app.clock));
     let summaries = Summaries::new(store, catalog, clock, summariser);
     tasks.spawn("summaries", |stop| summaries.run(stop).map(anyhow::Ok));
+}
+
+/// Starts the task that builds profiles of versions.
+pub(super) fn build_profiles(app: &App, tasks: &mut Tasks) {
+    let profiles = Profiles::new(app.clone());
+    tasks.spawn("profiles", |stop| profiles.run(stop).map(anyhow::Ok));
 }
 
 /// Starts the keeper of the money, and returns the prices that it goes by.

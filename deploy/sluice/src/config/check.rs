@@ -150,6 +150,7 @@ impl Config {
             ("collectors.lease", self.collectors.lease),
             ("worker.retry_first", self.worker.retry_first),
             ("worker.retry_most", self.worker.retry_most),
+            ("profiles.every", self.profiles.every),
         ] {
             if span.0.is_zero() {
                 return Err(Error::Instant { key });

@@ -24,13 +24,14 @@ impl Faults {
     pub(super) fn read() -> Result<Self, Error> {
         let variable = |name| std::env::var(name).unwrap_or_default();
         let point = variable("SLUICE_FAULT_POINT");
-        let lists: [&[&str]; 6] = [
+        let lists: [&[&str]; 7] = [
             &fault::CRASH_POINTS,
             &fault::ACCOUNT_POINTS,
             &fault::KNOWLEDGE_POINTS,
             &fault::PAY_POINTS,
             &fault::COLLECTOR_POINTS,
             &fault::DELETION_POINTS,
+            &fault::PROFILE_POINTS,
         ];
         let is_listed = |point| lists.iter().any(|list| list.contains(&point));
         if !point.is_empty() && !is_listed(point.as_str()) {

@@ -1,4 +1,4 @@
-//! Answers as text: for people, and as CSV (RFC 4180, with line feeds).
+//! Answers as text for people.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ pub(crate) fn table(answer: &Answer) -> String {
         answer.columns.iter().map(|column| shown(&column.name)).collect(),
         answer.columns.iter().map(|column| shown(&column.kind)).collect(),
     ];
-    let cells = |row: &Vec<Value>| row.iter().map(|value| shown(&plain(value, "NULL"))).collect();
+    let cells = |row: &Vec<Value>| row.iter().map(|value| shown(&plain(value))).collect();
     lines.extend(answer.rows.iter().map(cells));
     let widths: Vec<usize> = (0..answer.columns.len())
         .map(|column| lines.iter().map(|line| width(line, column)).max().unwrap_or(0))
@@ -44,36 +44,10 @@ pub(crate) fn table(answer: &Answer) -> String {
     text
 }
 
-/// Formats the answer as CSV with a header line. A null is empty, an empty text is `""`, arrays and objects are JSON.
-pub(super) fn csv(answer: &Answer) -> String {
-    let mut text = String::new();
-    let names: Vec<String> = answer.columns.iter().map(|column| quoted(&column.name)).collect();
-    text.extend([names.join(",").as_str(), "\n"]);
-    for row in &answer.rows {
-        let cell = |value: &Value| match value {
-            Value::Null => String::new(),
-            // Quotes distinguish an empty text from a null.
-            Value::String(text) if text.is_empty() => "\"\"".to_owned(),
-            value => quoted(&plain(value, "")),
-        };
-        let cells: Vec<String> = row.iter().map(cell).collect();
-        text.extend([cells.join(",").as_str(), "\n"]);
-    }
-    text
-}
-
-fn quoted(text: &str) -> String {
-    if text.contains(['"', ',', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
-}
-
-/// Formats a value; a text has no quotes, and a null is `null`.
-fn plain(value: &Value, null: &str) -> String {
+/// Formats a value; a text has no quotes.
+fn plain(value: &Value) -> String {
     match value {
-        Value::Null => null.to_owned(),
+        Value::Null => "NULL".to_owned(),
         Value::String(text) => text.clone(),
         value => value.to_string(),
     }
@@ -136,21 +110,8 @@ mod tests {
     }
 
     #[test]
-    fn csv_is_quoted_where_it_must_be() {
-        let answer = answer(
-            &[("a,b", "Utf8"), ("c", "Json")],
-            &json!([["say \"hi\"", {"x": [1]}], ["", null], ["two\nlines", 1.5], ["plain", true]]),
-        );
-        assert_eq!(
-            csv(&answer),
-            "\"a,b\",c\n\"say \"\"hi\"\"\",\"{\"\"x\"\":[1]}\"\n\"\",\n\"two\nlines\",1.5\nplain,true\n"
-        );
-    }
-
-    #[test]
     fn an_answer_without_rows_has_its_columns() {
         let answer = answer(&[("n", "Int64")], &json!([]));
-        assert_eq!(csv(&answer), "n\n");
         assert_eq!(table(&answer), "n\nInt64\n-----\n(0 rows of version 3)\n");
     }
 }

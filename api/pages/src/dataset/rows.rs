@@ -1,0 +1,374 @@
+//! Rows of a dataset: the viewer with version, filters, order and columns, or the stored preview.
+//!
+//! Invariant: everything that a reader chose stands in the one form of the viewer, so a state of the page is its address.
+
+use askama::Template;
+use askama::filters::HtmlSafe;
+use operators::profile::ProfileLevel;
+use types::{Timestamp, Version};
+
+use super::column::{ColumnOrder, ShownColumn, text_words};
+use super::head::{DatasetHead, DatasetOffer};
+use super::table::{ClosedRest, RecordRow, RecordTable};
+use crate::cell::escaped;
+use crate::chrome::{PageLayout, Theme};
+use crate::dataset::DatasetTab;
+use crate::filters;
+use crate::form::FieldError;
+use crate::number::{counted, grouped};
+
+/// Bytes of a choice of columns beside its texts.
+const CHOICE_BYTES: usize = 110;
+
+/// Version in the list of the viewer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionChoice {
+    /// Number of the version.
+    pub version: Version,
+    /// Words beside it, such as `latest`.
+    pub note: &'static str,
+    /// True if its rows are shown.
+    pub here: bool,
+}
+
+/// Filter of rows by a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownFilter {
+    /// Name of the column.
+    pub column: String,
+    /// Word of the comparison in the address.
+    pub operator: String,
+    /// Words of the comparison, such as `is not`.
+    pub words: &'static str,
+    /// True if the comparison has a value.
+    pub has_value: bool,
+    /// Value that is compared with; empty where there is none.
+    pub value: String,
+}
+
+/// Columns that can be chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnChoice {
+    /// Value of the field in the address.
+    pub value: String,
+    /// Words for the reader: a name, or the first and the last of some.
+    pub label: String,
+    /// True if they are shown.
+    pub here: bool,
+}
+
+impl ColumnChoice {
+    /// Returns the bytes of the choice as HTML, about.
+    pub(crate) fn weight(&self) -> usize {
+        CHOICE_BYTES + escaped(&self.value) + escaped(&self.label)
+    }
+}
+
+/// Rows that the reader may read, with what was chosen.
+#[derive(Clone, Debug)]
+pub struct ReadableRows {
+    /// Newest versions, that of the rows among them.
+    pub versions: Vec<VersionChoice>,
+    /// Bytes of the files of the version of the rows.
+    pub bytes: Option<u64>,
+    /// Names of all columns that can be filtered.
+    pub names: Vec<String>,
+    /// Comparisons with their words in the address.
+    pub operators: &'static [(&'static str, &'static str)],
+    /// Filters, in order.
+    pub filters: Vec<ShownFilter>,
+    /// Column by which the rows are ordered.
+    pub order: Option<(String, ColumnOrder)>,
+    /// Columns to choose from: single ones, or ranges of them.
+    pub columns: Vec<ColumnChoice>,
+    /// True if the columns are chosen by ranges.
+    pub has_ranges: bool,
+    /// Number of rows that the filters leave; none if that is not known.
+    pub found: Option<u64>,
+    /// Number of rows before those shown.
+    pub offset: u64,
+    /// Rows of a page at most.
+    pub page: u64,
+    /// Token without which the service filters and orders nothing.
+    pub token: String,
+    /// Address of the page that asks the same in SQL.
+    pub sql: String,
+    /// Filter that is not understood, as the reader typed it.
+    pub typed: Option<ShownFilter>,
+    /// What is wrong with it.
+    pub errors: Vec<FieldError>,
+    /// True if filters and order of the address were not applied, because no page of this service asks for them.
+    pub is_asked: bool,
+    /// Why there are no rows, and true if it helps to try again.
+    pub failure: Option<(String, bool)>,
+}
+
+/// Stored preview.
+#[derive(Clone, Debug)]
+pub struct PreviewRows {
+    /// Detail of the figures.
+    pub level: ProfileLevel,
+    /// Time at which it was made.
+    pub made_at: Timestamp,
+    /// True if a text was cut.
+    pub is_cut: bool,
+}
+
+/// What stands in the place of the rows.
+#[derive(Clone, Debug)]
+pub enum RowsState {
+    /// Rows of a version.
+    Readable(Box<ReadableRows>),
+    /// Preview, the same for everybody.
+    Preview(PreviewRows),
+    /// The dataset has rows, and none is shown.
+    Closed,
+    /// The dataset has no rows yet.
+    Empty,
+}
+
+/// Section with the rows of a dataset.
+#[derive(Clone, Debug, Template)]
+#[template(path = "dataset/rows-view.html")]
+pub struct DatasetRows {
+    slug: String,
+    version: Version,
+    records: u64,
+    table: RecordTable,
+    state: RowsState,
+    latest: Version,
+    /// Newest version that the reader may read.
+    newest: Option<Version>,
+    license: String,
+    form_token: String,
+    now: crate::time::Instant,
+}
+
+impl HtmlSafe for DatasetRows {}
+
+impl DatasetRows {
+    /// Creates the section. `version` is that of the rows and has `records`; `rows` are as many as may be shown, of which a
+    /// page has those that fit.
+    pub fn new(
+        chrome: &PageLayout,
+        head: &DatasetHead,
+        (version, records): (Version, u64),
+        (columns, rows): (Vec<ShownColumn>, Vec<RecordRow>),
+        state: RowsState,
+    ) -> Self {
+        let label = match (&state, rows.is_empty()) {
+            (RowsState::Preview(_), false) => format!("Sampled rows of version {}, table", grouped(version.0)),
+            (RowsState::Empty | RowsState::Closed, _) | (_, true) => "Columns without rows".to_owned(),
+            _ => format!("Rows of version {}, table", grouped(version.0)),
+        };
+        // A sample is for readers who may open no record.
+        let record = format!("/projects/{}/rows?version={version}&row=", head.slug);
+        let record = matches!(state, RowsState::Readable(_)).then_some(record);
+        let mut table = RecordTable::new(label, record, columns, rows);
+        match &state {
+            RowsState::Readable(_) => table.sortable(),
+            RowsState::Preview(_) | RowsState::Closed | RowsState::Empty => {
+                table.close(rest_of(
+                    chrome,
+                    head,
+                    records.saturating_sub(table.len() as u64),
+                    &state,
+                ));
+            }
+        }
+        Self {
+            slug: head.slug.clone(),
+            version,
+            records,
+            table,
+            state,
+            latest: head.version,
+            newest: head.readable,
+            license: head.license.clone(),
+            form_token: chrome.form_token.clone(),
+            now: chrome.now,
+        }
+    }
+
+    /// Offers the rows at an address of this service to a reader who may read them, and was led here by another site.
+    pub fn offer(&mut self, address: String) {
+        if !matches!(self.state, RowsState::Empty) {
+            self.table.offer(
+                "Another site led here, so they are not read yet.",
+                (address, "Show all rows".to_owned()),
+            );
+        }
+    }
+
+    /// Returns the number of rows on the page.
+    pub const fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Returns true if there is no row on the page.
+    pub const fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+}
+
+/// Returns the row that stands for those that are not shown.
+fn rest_of(chrome: &PageLayout, head: &DatasetHead, more: u64, state: &RowsState) -> ClosedRest {
+    let is_in = chrome.person.is_some();
+    let strong = match state {
+        RowsState::Empty => "No rows yet.".to_owned(),
+        RowsState::Closed => format!("{}, and none is shown here.", counted(head.records, "row", "rows")),
+        _ => format!("{}.", counted(more, "more row", "more rows")),
+    };
+    let sign_in = || Some((format!("/signin?next=/projects/{}", head.slug), "Sign in".to_owned()));
+    let (is_locked, text, link) = match (&head.offer, state) {
+        (_, RowsState::Empty) => (
+            false,
+            "The first batch that passes its checks becomes version 1.".to_owned(),
+            Some((format!("/projects/{}#use", head.slug), "How to send rows".to_owned())),
+        ),
+        (DatasetOffer::Own, _) => (false, "They cannot be read at the moment.".to_owned(), None),
+        (DatasetOffer::Free, _) if !is_in => (
+            true,
+            "All rows, sorting, filters, SQL and downloads come with an account.".to_owned(),
+            sign_in(),
+        ),
+        (DatasetOffer::Free, _) => (false, "They cannot be read at the moment.".to_owned(), None),
+        (DatasetOffer::Priced { price, .. }, _) => (
+            true,
+            "All rows, sorting, filters, SQL and downloads come with the version.".to_owned(),
+            head.for_sale().map(|_| (head.pay(), format!("Buy for ${price}"))),
+        ),
+    };
+    ClosedRest {
+        is_locked,
+        strong,
+        text,
+        link,
+    }
+}
+
+impl DatasetRows {
+    fn readable(&self) -> Option<&ReadableRows> {
+        match &self.state {
+            RowsState::Readable(readable) => Some(readable),
+            _ => None,
+        }
+    }
+
+    /// Returns the words for the preview.
+    fn preview_words(&self) -> Option<&PreviewRows> {
+        match &self.state {
+            RowsState::Preview(preview) => Some(preview),
+            _ => None,
+        }
+    }
+
+    /// Returns true if the rows are of another version than the one that the head of the page offers as a file.
+    fn is_older(&self) -> bool {
+        self.newest != Some(self.version)
+    }
+
+    /// Returns the newest version that can be read, if some before it are not in the list.
+    fn newest_of_others(&self) -> Option<Version> {
+        let listed = self.readable()?.versions.len() as u64;
+        self.newest.filter(|newest| newest.0 > listed)
+    }
+
+    fn title(&self) -> String {
+        match &self.state {
+            RowsState::Preview(_) => format!("Sampled rows of version {}", grouped(self.version.0)),
+            RowsState::Readable(_) => format!("Rows of version {}", grouped(self.version.0)),
+            RowsState::Closed | RowsState::Empty => "Rows".to_owned(),
+        }
+    }
+}
+
+impl ShownFilter {
+    /// Returns the value as a person reads it, if the comparison has one.
+    fn said(&self) -> Option<String> {
+        self.has_value.then(|| text_words(&self.value, usize::MAX))
+    }
+}
+
+impl ReadableRows {
+    /// Returns true if the page says more than which rows of a version it has.
+    fn is_chosen(&self) -> bool {
+        !self.filters.is_empty() || self.order.is_some()
+    }
+
+    /// Returns the number that the next filter has in the address, if one more is possible.
+    fn next_filter(&self) -> Option<usize> {
+        let next = self.filters.len() + 1;
+        (next <= MAX_FILTERS).then_some(next)
+    }
+
+    /// Returns the filter in the fields of the next one.
+    fn typed(&self) -> ShownFilter {
+        self.typed.clone().unwrap_or(ShownFilter {
+            column: String::new(),
+            operator: String::new(),
+            words: "",
+            has_value: true,
+            value: String::new(),
+        })
+    }
+
+    fn value_error(&self) -> Option<&FieldError> {
+        self.errors.first()
+    }
+
+    /// Returns the words for what is on the page.
+    fn count(&self, shown: usize, records: u64) -> String {
+        let all = self.found.unwrap_or(records);
+        let last = self.offset.saturating_add(shown as u64);
+        match shown {
+            0 => "No rows".to_owned(),
+            _ if self.found.is_none() && self.is_filtered() => {
+                format!("{} to {}", grouped(self.offset + 1), grouped(last))
+            }
+            _ => format!(
+                "{} to {} of {}",
+                grouped(self.offset + 1),
+                grouped(last),
+                counted(all, "row", "rows")
+            ),
+        }
+    }
+
+    fn is_filtered(&self) -> bool {
+        !self.filters.is_empty()
+    }
+
+    /// Returns the offset of the page before.
+    fn previous(&self) -> Option<u64> {
+        (self.offset > 0).then(|| self.offset.saturating_sub(self.page))
+    }
+
+    /// Returns the offset of the next page.
+    fn next(&self, shown: usize, records: u64) -> Option<u64> {
+        let next = self.offset.saturating_add(shown as u64);
+        (shown > 0 && next < self.found.unwrap_or(records)).then_some(next)
+    }
+
+    /// Returns the offset of the last page, unless the next is the last.
+    fn last(&self, shown: usize, records: u64) -> Option<u64> {
+        let all = self.found.unwrap_or(records);
+        let last = all.checked_sub(1)? / self.page.max(1) * self.page;
+        self.next(shown, records).filter(|next| *next < last).map(|_| last)
+    }
+}
+
+/// Most filters at once.
+pub(crate) const MAX_FILTERS: usize = 3;
+
+/// Page at `GET /projects/{slug}/rows`: the viewer.
+#[derive(Debug, Template)]
+#[template(path = "dataset/rows.html")]
+pub struct DatasetRowsPage {
+    /// Frame of the page.
+    pub chrome: PageLayout,
+    /// Head of the dataset.
+    pub head: DatasetHead,
+    /// The rows.
+    pub rows: DatasetRows,
+}

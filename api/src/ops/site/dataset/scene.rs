@@ -1,0 +1,96 @@
+//! What every page of a dataset needs: the project, its table, and the right of the reader.
+//!
+//! Invariant: the right to read rows comes from the entitlement of the reader's account, for each version anew.
+
+use std::sync::Arc;
+
+use catalog::Snapshot;
+use pages::{DatasetHead, DatasetOffer, DatasetTab};
+use store::{Access, Project, Visibility};
+use types::money::MicroUsdc;
+use types::{Contract, Version};
+
+use crate::call::cx::Cx;
+use crate::error::ApiError;
+use crate::ops::contribute::documented_contract;
+use crate::price::dataset_price;
+use crate::rules::{entitlement, reading};
+
+/// A dataset as a page shows it to its reader.
+pub(in crate::ops::site) struct DatasetScene {
+    pub(in crate::ops::site) project: Arc<Project>,
+    /// Contract with the documentation of its fields.
+    pub(in crate::ops::site) contract: Contract,
+    /// Newest version that is announced; `None` where the table cannot be read now.
+    pub(super) latest: Option<Snapshot>,
+    /// Newest version that the reader may read.
+    pub(super) readable: Option<Version>,
+    contributors: u64,
+}
+
+/// Returns the price of a dataset; `None` if it is free.
+pub(in crate::ops::site) fn price(access: Access, micro: Option<i64>) -> Option<MicroUsdc> {
+    // A public dataset has no price, even if the database has one.
+    let price = (access == Access::Paid).then(|| dataset_price(micro));
+    price.filter(|price| *price > MicroUsdc(0))
+}
+
+impl DatasetScene {
+    /// Finds a dataset that the reader may know of.
+    pub(in crate::ops::site) async fn find(cx: &Cx, slug: &str) -> Result<Self, ApiError> {
+        let project = entitlement::visible_lately(cx, slug).await?;
+        let counts = cx.app.store.project_counts(project.id).await?;
+        // A table that cannot be read now takes its figures from the page, and nothing else.
+        let latest = reading::snapshot(cx, &project, Some(project.version)).await.ok();
+        let readable = match cx.operator() {
+            Some(_) => entitlement::latest_readable(cx, &project).await?.ok(),
+            // The interface wants a credential for records, of a free dataset too.
+            None => None,
+        };
+        Ok(Self {
+            contract: documented_contract(&project)?,
+            contributors: counts.contributors,
+            project,
+            latest,
+            readable: readable.filter(|version| *version > Version::EMPTY),
+        })
+    }
+
+    /// Returns the head of the pages.
+    pub(in crate::ops::site) fn head(&self, cx: &Cx, tab: DatasetTab) -> DatasetHead {
+        let project = &self.project;
+        let offer = match price(project.access, project.price_micro) {
+            _ if cx.operator() == Some(project.operator) => DatasetOffer::Own,
+            Some(price) => DatasetOffer::Priced {
+                price,
+                takes_trial_credit: project.trial_sale,
+                bought: self.readable,
+            },
+            None => DatasetOffer::Free,
+        };
+        let bytes = |version| {
+            self.latest
+                .as_ref()
+                .and_then(|latest| latest.at(version))
+                .map(|found| found.bytes())
+        };
+        DatasetHead {
+            slug: project.slug.clone(),
+            title: project.title.clone(),
+            readme: project.readme.clone(),
+            status: project.status.as_str(),
+            license: project.license.clone(),
+            tags: project.tags.clone(),
+            is_private: project.visibility == Visibility::Private,
+            version: project.version,
+            records: project.record_count,
+            updated_at: project.updated_at,
+            bytes: bytes(project.version).filter(|_| project.version > Version::EMPTY),
+            contributors: self.contributors,
+            offer,
+            readable: self.readable,
+            readable_bytes: self.readable.and_then(bytes),
+            tab,
+        }
+    }
+}
