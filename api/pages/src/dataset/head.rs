@@ -146,8 +146,4 @@ impl DatasetHead {
             }
         )
     }
-
-    pub(crate) fn pull(&self) -> String {
-        format!("sluice pull {}", self.slug)
-    }
 }
