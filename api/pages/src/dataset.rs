@@ -16,7 +16,7 @@ mod versions;
 
 pub use column::{ColumnOrder, ShownColumn};
 pub use growth::GrowthPoint;
-pub use head::{DatasetHead, DatasetOffer, DatasetTab};
+pub use head::{DatasetHead, DatasetOffer, DatasetPurchase, DatasetTab};
 pub use page::{DatasetPage, ProofOfVersion, SummaryOfVersion, VersionContributor};
 pub use record::{DatasetRecordPage, WholeRecord};
 pub use rows::{

@@ -89,6 +89,12 @@ pub(crate) fn full<T: AnyInstant>(at: T, _: &dyn Values) -> Result<ShownTime> {
     Ok(at.shown().full())
 }
 
+/// Shows the date of a time, in UTC.
+#[filter_fn]
+pub(crate) fn date<T: AnyInstant>(at: T, _: &dyn Values) -> Result<ShownTime> {
+    Ok(at.shown().date())
+}
+
 /// Shows the beginning of a fingerprint.
 #[filter_fn]
 pub(crate) fn short<T: AsRef<str>>(root: T, _: &dyn Values) -> Result<String> {

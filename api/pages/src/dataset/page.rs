@@ -96,7 +96,7 @@ impl DatasetPage {
     #[expect(clippy::too_many_arguments, reason = "each is a section of the page")]
     pub fn new(
         chrome: PageLayout,
-        head: DatasetHead,
+        mut head: DatasetHead,
         rows: DatasetRows,
         (contract, figures): (Contract, Vec<String>),
         (proof, created_at): (Option<ProofOfVersion>, Timestamp),
@@ -104,6 +104,7 @@ impl DatasetPage {
         contributors: Vec<VersionContributor>,
         discussion: Discussion,
     ) -> Self {
+        head.review_count = discussion.review_count;
         Self {
             readme: RenderedMarkdown::of_stranger(&head.readme, &chrome),
             chrome,

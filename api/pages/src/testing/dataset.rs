@@ -10,10 +10,11 @@ use super::board::discussion;
 use super::site::TERMS;
 use super::{Book, Texts, ago, person, visitor};
 use crate::{
-    AddedRow, AddedRows, ColumnChoice, ColumnOrder, DatasetHead, DatasetOffer, DatasetPage, DatasetRecordPage,
-    DatasetRows, DatasetRowsPage, DatasetTab, DatasetVersion, DatasetVersionPage, DatasetVersionsPage, Discussion,
-    Error, FieldError, GrowthPoint, LeftOutRecords, PageLayout, PreviewRows, ProofOfVersion, ReadableRows, RecordRow,
-    RowsState, ShownColumn, ShownFilter, SummaryOfVersion, VersionChoice, VersionContributor, VersionFile, WholeRecord,
+    AddedRow, AddedRows, ColumnChoice, ColumnOrder, DatasetHead, DatasetOffer, DatasetPage, DatasetPurchase,
+    DatasetRecordPage, DatasetRows, DatasetRowsPage, DatasetTab, DatasetVersion, DatasetVersionPage,
+    DatasetVersionsPage, Discussion, Error, FieldError, GrowthPoint, LeftOutRecords, PageLayout, PreviewRows,
+    ProofOfVersion, ReadableRows, RecordRow, RowsState, ShownColumn, ShownFilter, SummaryOfVersion, VersionChoice,
+    VersionContributor, VersionFile, WholeRecord,
 };
 
 /// Comparisons of the samples.
@@ -133,6 +134,8 @@ pub(super) fn head(texts: &Texts, offer: DatasetOffer, readable: Option<Version>
         slug: "tide-gauges".to_owned(),
         title: texts.text.clone(),
         readme: TERMS.to_owned(),
+        agent: Some(texts.name.clone()),
+        account: Some(texts.name.clone()),
         status: "open",
         license: "CC-BY-4.0".to_owned(),
         tags: vec![texts.word.clone()],
@@ -142,6 +145,19 @@ pub(super) fn head(texts: &Texts, offer: DatasetOffer, readable: Option<Version>
         updated_at: before(12),
         bytes: Some(6_400_000),
         contributors: 12,
+        purchase: match offer {
+            DatasetOffer::Priced {
+                price,
+                bought: Some(_),
+                ..
+            } => Some(DatasetPurchase {
+                agent: Some(texts.name.clone()),
+                at: before(3_000),
+                price,
+            }),
+            _ => None,
+        },
+        review_count: 0,
         offer,
         readable,
         readable_records: readable.map(|_| 835_732),

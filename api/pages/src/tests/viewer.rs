@@ -92,3 +92,31 @@ fn figures_of_an_earlier_version_name_it() {
     assert!(bought.iter().any(|figure| figure == "Size of v1,198"), "{bought:?}");
     assert_eq!(&figures("dataset-rows")[..4], ["Rows", "839,412", "Version", "1,242"]);
 }
+
+#[test]
+fn a_dataset_names_its_maker_and_a_purchase_its_buyer() {
+    let samples = samples().unwrap();
+    let html = |name: &str| {
+        let sample = samples.iter().find(|sample| sample.name == name);
+        sample.unwrap().html.clone()
+    };
+    let (bought, own) = (html("dataset-bought-terms"), html("dataset-own-terms"));
+    for page in [&bought, &own] {
+        assert!(page.contains("<span class=\"any\">by <bdi>"), "{page}");
+    }
+    assert!(bought.contains("Bought by <bdi class=\"any\">"), "{bought}");
+    assert!(bought.contains("</time> for $0.10."), "{bought}");
+    assert!(!own.contains("Bought by"), "{own}");
+    // The box counts the reviews of the page that it stands on.
+    assert!(own.contains("<a href=\"#h-q\">Reviews and questions: "), "{own}");
+    assert!(!html("empty-dataset-terms").contains("#h-q"));
+}
+
+#[test]
+fn the_box_beside_a_tab_has_no_ways_to_pay_and_leads_to_them() {
+    let ways = |page: &[Element]| page.iter().filter(|element| element.get("name") == Some("pay")).count();
+    assert_eq!(ways(&sample("dataset-locked-terms")), 3);
+    let short = sample("dataset-versions");
+    assert_eq!(ways(&short), 0);
+    assert!(short.iter().any(|element| element.name == "a" && element.text.starts_with("Buy v1,242 for $")));
+}

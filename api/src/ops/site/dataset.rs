@@ -25,9 +25,6 @@ use crate::rules::profiles;
 
 pub(super) use scene::{DatasetScene, price};
 
-/// Contributors on the first page of a dataset.
-const CONTRIBUTORS: u32 = 10;
-
 pub(super) fn add(table: &mut Operations) {
     let spec = Spec {
         item: GuardedItem::Project,
@@ -58,16 +55,13 @@ async fn dataset(cx: Cx, input: DatasetPagePath) -> Result<PageResponse, ApiErro
     let project = &scene.project;
     let (store, chrome) = (&cx.app.store, page_layout(&cx).await?);
     let written = store.summaries();
-    let (contributors, summaries) = tokio::try_join!(
-        store.project_contributors(project.id, CONTRIBUTORS),
-        written.of(project.id, 1)
-    )?;
+    let summaries = written.of(project.id, 1).await?;
     let head = scene.head(&cx, DatasetTab::Data);
     let rows = rows::first(&cx, &scene, &chrome, &head).await?;
     let shown = profiles::shown(&cx, project, None).await?;
     let figures = shown.iter().flat_map(|shown| &shown.figures.columns);
-    let contributors = contributors.into_iter().map(|contributor| VersionContributor {
-        agent: contributor.name,
+    let contributors = scene.contributors.iter().map(|contributor| VersionContributor {
+        agent: contributor.name.clone(),
         contributions: contributor.contributions,
         added: contributor.accepted,
     });
