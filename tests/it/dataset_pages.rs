@@ -318,6 +318,10 @@ async fn a_buyer_reads_what_it_bought_and_others_see_no_row_of_it() {
         "{bought}"
     );
     assert_eq!(samples(&bought), [0, 1, 2], "{bought}");
+    // The proof and the figures are of the rows that are shown, and the box says how they were bought.
+    for words in ["v1 · fingerprint", "its 3 rows in order", "Rows in v1<", "Latest version", "Bought by <bdi"] {
+        assert!(bought.contains(words), "{words}: {bought}");
+    }
     let page = opened(&other, &rows("paid", "?version=1&f1=sample&o1=is&v1=2")).await;
     assert_eq!(samples(&page), [2]);
     let version = opened(&other, "/projects/paid/versions/1").await;

@@ -129,8 +129,8 @@ impl DatasetHead {
             .map_or(0, |readable| self.version.0.saturating_sub(readable.0))
     }
 
-    /// Returns the newest version that the reader may read, with the numbers of its records and bytes, if later ones are for
-    /// sale.
+    /// Returns the newest version that the reader may read, with the numbers of its records and bytes, if there are later
+    /// ones.
     pub(crate) fn earlier(&self) -> Option<(Version, u64, Option<u64>)> {
         let readable = self.readable.filter(|readable| *readable < self.version)?;
         Some((readable, self.readable_records?, self.readable_bytes))
