@@ -40,7 +40,7 @@ pub struct VersionContributor {
     pub added: u64,
 }
 
-/// What proves the newest version.
+/// Root, key and files by which a reader checks the newest version.
 #[derive(Clone, Debug)]
 pub struct ProofOfVersion {
     /// Content root of the version, 64 hexadecimal digits.
