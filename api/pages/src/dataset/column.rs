@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use operators::profile::{ColumnProfile, Histogram, ProfileValue, short_number, summary};
+use operators::profile::{ColumnProfile, Histogram, MEAN_DIGITS, ProfileValue, VALUE_DIGITS, short_number, summary};
 use types::{Field, FieldType};
 
 use crate::cell::{cut, escaped, instant};
@@ -20,9 +20,6 @@ const MAX_PIECES: usize = 4;
 const MAX_BARS: usize = 20;
 /// Most characters of a value in a head; a number that has more is rounded.
 const MAX_VALUE_CHARS: usize = 14;
-/// Significant digits of a number that is rounded, and of a mean.
-const VALUE_DIGITS: usize = 6;
-const MEAN_DIGITS: usize = 3;
 
 /// Order of rows by a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -346,8 +343,8 @@ fn separated(number: &str) -> String {
     format!("{sign}{}{rest}", grouped_digits(whole))
 }
 
-/// Returns a text as people read it where nothing but the text shows it, cut after `most` characters. One of which nothing
-/// would be seen is told by words or quotes.
+/// Returns a text for a sentence or a label, cut after `most` characters. An empty one is named, and one of white space alone
+/// is quoted, since neither could be seen there.
 pub(crate) fn text_words(text: &str, most: usize) -> String {
     if text.is_empty() {
         "empty text".to_owned()

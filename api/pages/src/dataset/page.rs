@@ -40,7 +40,7 @@ pub struct VersionContributor {
     pub added: u64,
 }
 
-/// What proves a version.
+/// Root, key and files by which a reader checks a version.
 #[derive(Clone, Debug)]
 pub struct ProofOfVersion {
     /// Number of the version.

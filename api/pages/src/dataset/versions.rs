@@ -208,7 +208,7 @@ impl AddedRows {
     }
 }
 
-/// What became of some records of a batch, as a bar.
+/// Bar of the records of a batch that were added, were there before, or were refused.
 struct OutcomeBar {
     words: &'static str,
     count: u64,

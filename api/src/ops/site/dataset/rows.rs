@@ -73,7 +73,7 @@ async fn rows(cx: Cx, input: RowsQuery) -> Result<PageResponse, ApiError> {
         (None, readable) => readable,
         _ => None,
     };
-    let Some(version) = readable.filter(|_| !is_led(&cx)) else {
+    let Some(version) = readable.filter(|_| !is_from_elsewhere(&cx)) else {
         let offered = readable.map(|version| (version, input.address(&shown, None)));
         let rows = preview(&cx, &scene, (&chrome, &head), asked, offered).await?;
         return PageResponse::page(&DatasetRowsPage { chrome, head, rows });
@@ -113,7 +113,7 @@ pub(super) async fn first(
     chrome: &PageLayout,
     head: &DatasetHead,
 ) -> Result<DatasetRows, ApiError> {
-    let Some(version) = scene.readable.filter(|_| !is_led(cx)) else {
+    let Some(version) = scene.readable.filter(|_| !is_from_elsewhere(cx)) else {
         let address = || format!("/projects/{}/rows", scene.project.slug);
         let offered = scene.readable.map(|version| (version, address()));
         return preview(cx, scene, (chrome, head), None, offered).await;
@@ -139,7 +139,7 @@ pub(super) async fn first(
 }
 
 /// Returns true if another site led the browser here.
-fn is_led(cx: &Cx) -> bool {
+pub(super) fn is_from_elsewhere(cx: &Cx) -> bool {
     cx.visit.as_ref().is_some_and(BrowserRequest::is_from_elsewhere)
 }
 
@@ -268,11 +268,11 @@ async fn viewer(
     Ok(DatasetRows::new(chrome, head, (version, total), (columns, rows), state))
 }
 
-/// Returns the address of the page with what is asked for as a statement in its box.
+/// Returns the address of the page for SQL with what is asked for as a statement in its box, or with an empty one if the
+/// statement is longer than the box takes.
 fn sql_address(cx: &Cx, project: &Project, version: Version, columns: &[Field], asked: &AskedRows) -> String {
     let statement = asked.needs_statement().then(|| asked.question(columns));
     let most = cx.app.limits.query_characters.get() as usize;
-    // What is too long for the box would not be taken.
     let statement = statement.filter(|sql| sql.chars().count() <= most);
     sql::link(&project.slug, version, statement.unwrap_or_default())
 }
@@ -340,7 +340,7 @@ fn records(page: &Bytes) -> Result<Vec<Box<RawValue>>, ApiError> {
 /// # Errors
 /// 402 and 429 if no more may be sent for nothing; 403 if another site led the browser here, which would use up the egress.
 pub(super) async fn count(cx: &Cx, bytes: u64) -> Result<(), ApiError> {
-    if is_led(cx) {
+    if is_from_elsewhere(cx) {
         let message = "another site led here, so no row is read yet; open this page from another page of the dataset";
         return Err(ApiError::new(ErrorCode::ForeignForm, message));
     }

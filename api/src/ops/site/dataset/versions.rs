@@ -16,13 +16,12 @@ use serde::Deserialize;
 use store::ProjectVersion;
 use types::Version;
 
-use super::rows::{BareColumns, count, failure, values};
+use super::rows::{BareColumns, count, failure, is_from_elsewhere, values};
 use super::scene::DatasetScene;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::{GuardedItem, Spec};
 use crate::call::view::PageResponse;
-use crate::call::visit::BrowserRequest;
 use crate::error::ApiError;
 use crate::keys::KeyRing;
 use crate::ops::contributions::stored_left_out;
@@ -176,8 +175,8 @@ async fn version(cx: Cx, input: VersionPagePath) -> Result<PageResponse, ApiErro
     let columns = BareColumns::of(&input.cols, &scene.contract);
     let chosen = columns.member();
     let (mut rows, mut failed) = (None, None);
-    let is_led = cx.visit.as_ref().is_some_and(BrowserRequest::is_from_elsewhere);
-    if can_read && !is_led {
+    let is_from_elsewhere = is_from_elsewhere(&cx);
+    if can_read && !is_from_elsewhere {
         match added_rows(&cx, &scene, number, columns, (before, input.offset), added).await {
             Ok(found) => rows = Some(found),
             Err(error) => failed = Some(failure(&cx, error)?.0),
@@ -210,7 +209,7 @@ async fn version(cx: Cx, input: VersionPagePath) -> Result<PageResponse, ApiErro
         added,
         rows,
         failure: failed,
-        is_offered: can_read && is_led,
+        is_offered: can_read && is_from_elsewhere,
         version: shown(here.clone(), table.as_ref())?,
         near: near
             .iter()
