@@ -166,7 +166,13 @@ impl DatasetRows {
         let record = matches!(state, RowsState::Readable(_)).then_some(record);
         let mut table = RecordTable::new(label, record, columns, rows);
         match &state {
-            RowsState::Readable(_) => table.sortable(),
+            RowsState::Readable(view) => {
+                table.sortable();
+                if table.is_empty() && view.failure.is_none() {
+                    let clear = format!("/projects/{}/rows?version={version}", head.slug);
+                    table.close(view.none_of(records, clear));
+                }
+            }
             RowsState::Preview(_) | RowsState::Closed | RowsState::Empty => {
                 table.close(rest_of(
                     chrome,
@@ -294,6 +300,25 @@ impl ReadableRows {
     /// Returns true if the page says more than which rows of a version it has.
     fn is_chosen(&self) -> bool {
         !self.filters.is_empty() || self.order.is_some()
+    }
+
+    /// Returns the row that stands where no row is, with the address of the first rows without filters.
+    fn none_of(&self, records: u64, clear: String) -> ClosedRest {
+        let all = format!("The version has {}.", counted(records, "row", "rows"));
+        let (strong, link) = match self.filters.len() {
+            // What a link asks for is not applied.
+            _ if self.is_asked => ("There are no rows so far on.", "Show the first rows"),
+            0 => ("There are no rows so far on.", "Show the first rows"),
+            _ if self.offset > 0 => ("No more rows match.", "Clear the filters"),
+            1 => ("No row matches.", "Clear the filter"),
+            _ => ("No row matches.", "Clear the filters"),
+        };
+        ClosedRest {
+            is_locked: false,
+            strong: strong.to_owned(),
+            text: all,
+            link: Some((clear, link.to_owned())),
+        }
     }
 
     /// Returns the number that the next filter has in the address, if one more is possible.

@@ -89,8 +89,9 @@ impl RecordTable {
         }
         Self {
             label,
+            // Records that can be opened have places, also where none is found.
+            has_places: record.is_some() || shown.iter().any(|row| row.place.is_some()),
             record,
-            has_places: shown.iter().any(|row| row.place.is_some()),
             columns,
             rows: shown,
             rest: None,

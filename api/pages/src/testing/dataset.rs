@@ -204,7 +204,7 @@ fn filter(texts: &Texts) -> ShownFilter {
 /// Returns the rows of a page with what a reader chose.
 fn view(chrome: &PageLayout, texts: &Texts, order: Option<ColumnOrder>, view: ReadableRows) -> DatasetRows {
     let head = head(texts, DatasetOffer::Free, Some(Version(1_242)));
-    let rows = if view.failure.is_some() {
+    let rows = if view.failure.is_some() || view.found == Some(0) {
         Vec::new()
     } else {
         rows(texts, 3)
@@ -348,6 +348,7 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
                         ..filter(texts)
                     },
                 ],
+                found: Some(0),
                 ..readable(texts)
             },
         ),

@@ -66,3 +66,19 @@ fn a_reader_led_by_another_site_is_offered_the_rows() {
     assert_eq!(offer.get("href"), Some("/projects/tide-gauges/rows?version=1242"));
     assert!(!page.iter().any(|element| element.get("id") == Some("view")));
 }
+
+#[test]
+fn a_filter_without_a_row_says_so_in_the_table_and_can_be_cleared() {
+    let page = sample("dataset-rows-none");
+    assert_eq!(texts(&page, "th", "place").len(), 1);
+    let bars = texts(&page, "div", "lockbar");
+    assert!(bars.len() == 1 && bars[0].contains("No row matches."), "{bars:?}");
+    let clear = page
+        .iter()
+        .find(|element| element.text.trim() == "Clear the filters")
+        .unwrap();
+    assert_eq!(clear.get("href"), Some("/projects/tide-gauges/rows?version=1242"));
+    // What keeps rows from being read is no empty answer.
+    let failed = sample("dataset-rows-failed");
+    assert_eq!(texts(&failed, "div", "lockbar").len(), 0);
+}
