@@ -82,3 +82,14 @@ fn a_filter_without_a_row_says_so_in_the_table_and_can_be_cleared() {
     let failed = sample("dataset-rows-failed");
     assert_eq!(texts(&failed, "div", "lockbar").len(), 0);
 }
+
+#[test]
+fn what_a_link_asks_for_is_not_shown_as_what_holds() {
+    let asked = sample("dataset-rows-asked");
+    let bars = texts(&asked, "div", "asked");
+    assert!(bars.len() == 1 && bars[0].contains("not applied yet"), "{bars:?}");
+    assert!(bars[0].contains("Apply") && bars[0].contains(" is "), "{bars:?}");
+    assert_eq!(texts(&asked, "div", "on").len(), 0);
+    let chosen = sample("dataset-rows-chosen");
+    assert_eq!((texts(&chosen, "div", "on").len(), texts(&chosen, "div", "asked").len()), (1, 0));
+}
