@@ -375,12 +375,47 @@ impl ReadableRows {
         (shown > 0 && next < self.found.unwrap_or(records)).then_some(next)
     }
 
-    /// Returns the offset of the last page, unless the next is the last.
-    fn last(&self, shown: usize, records: u64) -> Option<u64> {
+    /// Returns the first page, those around the one with the first row shown, and the last; none if there is one page at most,
+    /// or if nobody knows how many.
+    fn numbers(&self, records: u64) -> Vec<RowsPageNumber> {
+        let is_counted = self.found.is_some() || !self.is_filtered();
         let all = self.found.unwrap_or(records);
-        let last = all.checked_sub(1)? / self.page.max(1) * self.page;
-        self.next(shown, records).filter(|next| *next < last).map(|_| last)
+        let step = self.page.max(1);
+        let last = all.div_ceil(step);
+        if !is_counted || last < 2 {
+            return Vec::new();
+        }
+        let here = self.offset / step + 1;
+        // Three pages stand together at the ends, too.
+        let middle = here.clamp(2, (last - 1).max(2));
+        let mut numbers: Vec<u64> = [1, middle - 1, middle, middle + 1, last]
+            .into_iter()
+            .filter(|number| *number <= last)
+            .collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let mut before = 0;
+        let number = |number: u64| RowsPageNumber {
+            number,
+            offset: (number - 1) * step,
+            here: number == here,
+            is_apart: number > std::mem::replace(&mut before, number) + 1,
+        };
+        numbers.into_iter().map(number).collect()
     }
+}
+
+/// Page of rows that can be opened by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct RowsPageNumber {
+    /// Number of the page, from 1.
+    number: u64,
+    /// Number of rows before its first.
+    offset: u64,
+    /// True if the first row that is shown is one of its rows.
+    here: bool,
+    /// True if pages are left out before it.
+    is_apart: bool,
 }
 
 /// Most filters at once.

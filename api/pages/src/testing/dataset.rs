@@ -324,6 +324,14 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             },
         ),
         (
+            "rows-middle",
+            None,
+            ReadableRows {
+                offset: 419_750,
+                ..readable(texts)
+            },
+        ),
+        (
             "rows-asked",
             None,
             ReadableRows {

@@ -93,3 +93,61 @@ fn what_a_link_asks_for_is_not_shown_as_what_holds() {
     let chosen = sample("dataset-rows-chosen");
     assert_eq!((texts(&chosen, "div", "on").len(), texts(&chosen, "div", "asked").len()), (1, 0));
 }
+
+/// Words of the pager of a sample, each with the number of rows before the page that it leads to.
+fn pager(name: &str) -> Vec<(String, Option<u64>)> {
+    let page = sample(name);
+    let is_pager = |element: &Element| element.get("aria-label") == Some("Pages of rows");
+    let nav = page.iter().position(is_pager).unwrap();
+    let steps = page.iter().filter(|element| {
+        let is_step = element.name == "button" || element.get("aria-current") == Some("page");
+        is_step && element.around.contains(&nav)
+    });
+    steps
+        .map(|step| {
+            let offset = step.get("value").map(|offset| offset.parse().unwrap());
+            (step.text.trim().to_owned(), offset)
+        })
+        .collect()
+}
+
+#[test]
+fn pages_have_numbers_with_the_first_those_around_and_the_last() {
+    let steps = |steps: &[(&str, Option<u64>)]| -> Vec<(String, Option<u64>)> {
+        steps.iter().map(|(words, offset)| ((*words).to_owned(), *offset)).collect()
+    };
+    // The tables of the samples have three rows, after which the next page begins.
+    assert_eq!(
+        pager("dataset-rows"),
+        steps(&[
+            ("1", None),
+            ("2", Some(50)),
+            ("3", Some(100)),
+            ("16,789", Some(839_400)),
+            ("Next", Some(3))
+        ])
+    );
+    assert_eq!(
+        pager("dataset-rows-chosen"),
+        steps(&[
+            ("Previous", Some(0)),
+            ("1", Some(0)),
+            ("2", None),
+            ("3", Some(100)),
+            ("Next", Some(53))
+        ])
+    );
+    assert_eq!(
+        pager("dataset-rows-middle"),
+        steps(&[
+            ("Previous", Some(419_700)),
+            ("1", Some(0)),
+            ("8,395", Some(419_700)),
+            ("8,396", None),
+            ("8,397", Some(419_800)),
+            ("16,789", Some(839_400)),
+            ("Next", Some(419_753))
+        ])
+    );
+    assert!(pager("dataset-rows-none").is_empty());
+}

@@ -255,7 +255,7 @@ async fn viewer(
         has_ranges,
         found: found.or_else(|| (asked.filters.is_empty() || is_asked).then_some(total)),
         offset: asked.offset,
-        page: asked.limit.into(),
+        page: PAGE_ROWS.into(),
         token: cx.the_visit()?.rows_token(&project.slug),
         sql: sql_address(cx, project, version, columns, &asked),
         typed: typed.filter,
