@@ -50,8 +50,8 @@ pub use consent::{AgentChoice, ConsentPage, ScopeChoice};
 pub use dataset::{
     AddedRow, AddedRows, ColumnChoice, ColumnOrder, DatasetHead, DatasetOffer, DatasetPage, DatasetRecordPage,
     DatasetRows, DatasetRowsPage, DatasetTab, DatasetVersion, DatasetVersionPage, DatasetVersionsPage, GrowthPoint,
-    LeftOutRecords, PreviewRows, ProofOfVersion, ReadableRows, RecordRow, RowsState, ShownColumn, ShownFilter,
-    SummaryOfVersion, VersionChoice, VersionContributor, VersionFile, WholeRecord,
+    LeftOutRecords, PreviewRows, ProofOfVersion, ReadableRows, RecordRow, RowsState, RowsStatement, ShownColumn,
+    ShownFilter, SummaryOfVersion, VersionChoice, VersionContributor, VersionFile, WholeRecord,
 };
 pub use document::{LicenseView, LicensesPage, TermsPage};
 pub use entry::{

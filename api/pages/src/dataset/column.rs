@@ -458,7 +458,8 @@ mod tests {
     fn bars_of_values_have_the_first_and_the_last_value_at_their_ends() {
         let names = ["Aberdeen", "Den Helder", "Hook of Holland", "Lerwick", "Wick"];
         let top = names.map(|name| json!({"value": name, "count": 200, "exact": true}));
-        let length = json!({"min": 4, "max": 15, "mean": 8.6, "histogram": {"edges": [4, 10, 15], "shares": [0.6, 0.4]}});
+        let length =
+            json!({"min": 4, "max": 15, "mean": 8.6, "histogram": {"edges": [4, 10, 15], "shares": [0.6, 0.4]}});
         let ends = |other: u64| {
             let figures = json!({"top": top, "other": other, "empty": 0, "length": length});
             let column = column(FieldType::String, &figures);

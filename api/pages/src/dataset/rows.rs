@@ -19,6 +19,8 @@ use crate::number::{counted, grouped};
 
 /// Bytes of a choice of columns beside its texts.
 const CHOICE_BYTES: usize = 110;
+/// Most bytes of a statement as HTML, which leaves the rest of a page room within 90 KB.
+const MAX_STATEMENT_BYTES: usize = 4 << 10;
 
 /// Version in the list of the viewer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +95,8 @@ pub struct ReadableRows {
     pub token: String,
     /// Address of the page that asks the same in SQL.
     pub sql: String,
+    /// Statement that a file of the rows is made by; none where it is too long, or where nothing is chosen.
+    pub statement: Option<RowsStatement>,
     /// Filter that is not understood, as the reader typed it.
     pub typed: Option<ShownFilter>,
     /// What is wrong with it.
@@ -101,6 +105,15 @@ pub struct ReadableRows {
     pub is_asked: bool,
     /// Why there are no rows, and true if it helps to try again.
     pub failure: Option<(String, bool)>,
+}
+
+/// Statement whose answer is the rows that a reader chose, of all pages.
+#[derive(Clone, Debug)]
+pub struct RowsStatement {
+    /// The SELECT.
+    pub sql: String,
+    /// Most rows of an answer.
+    pub most_rows: u32,
 }
 
 /// Stored preview.
@@ -318,6 +331,25 @@ impl ReadableRows {
             strong: strong.to_owned(),
             text: all,
             link: Some((clear, link.to_owned())),
+        }
+    }
+
+    /// Returns the statement for a file of the rows that are shown, if the page has room for it.
+    fn file(&self) -> Option<&RowsStatement> {
+        let is_found = self.found != Some(0) && !self.is_asked && self.failure.is_none();
+        let statement = self.statement.as_ref().filter(|_| is_found);
+        statement.filter(|statement| escaped(&statement.sql) <= MAX_STATEMENT_BYTES)
+    }
+
+    /// Returns the words before the formats of the file.
+    fn file_words(&self, statement: &RowsStatement) -> String {
+        let most = u64::from(statement.most_rows);
+        if self.found.is_some_and(|found| found <= most) {
+            "Download these rows:".to_owned()
+        } else if self.order.is_some() {
+            format!("Download the first {} of these rows:", grouped(most))
+        } else {
+            format!("Download {} of these rows:", grouped(most))
         }
     }
 

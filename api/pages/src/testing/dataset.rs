@@ -13,7 +13,8 @@ use crate::{
     AddedRow, AddedRows, ColumnChoice, ColumnOrder, DatasetHead, DatasetOffer, DatasetPage, DatasetRecordPage,
     DatasetRows, DatasetRowsPage, DatasetTab, DatasetVersion, DatasetVersionPage, DatasetVersionsPage, Discussion,
     Error, FieldError, GrowthPoint, LeftOutRecords, PageLayout, PreviewRows, ProofOfVersion, ReadableRows, RecordRow,
-    RowsState, ShownColumn, ShownFilter, SummaryOfVersion, VersionChoice, VersionContributor, VersionFile, WholeRecord,
+    RowsState, RowsStatement, ShownColumn, ShownFilter, SummaryOfVersion, VersionChoice, VersionContributor,
+    VersionFile, WholeRecord,
 };
 
 /// Comparisons of the samples.
@@ -184,6 +185,7 @@ fn readable(texts: &Texts) -> ReadableRows {
         page: 50,
         token: "cm93cy10b2tlbg".to_owned(),
         sql: "/projects/tide-gauges/sql?version=1242".to_owned(),
+        statement: None,
         typed: None,
         errors: Vec::new(),
         is_asked: false,
@@ -198,6 +200,13 @@ fn filter(texts: &Texts) -> ShownFilter {
         words: "is",
         has_value: true,
         value: texts.text.chars().take(200).collect(),
+    }
+}
+
+fn statement() -> RowsStatement {
+    RowsStatement {
+        sql: "SELECT *\nFROM records\nWHERE \"gauge\" = 'Wick'".to_owned(),
+        most_rows: 1_000,
     }
 }
 
@@ -320,6 +329,7 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
                 order: Some((place, descending)),
                 found: Some(120),
                 offset: 50,
+                statement: Some(statement()),
                 ..readable(texts)
             },
         ),
@@ -336,6 +346,7 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             None,
             ReadableRows {
                 filters: vec![filter(texts)],
+                statement: Some(statement()),
                 is_asked: true,
                 ..readable(texts)
             },

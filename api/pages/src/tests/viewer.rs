@@ -91,7 +91,10 @@ fn what_a_link_asks_for_is_not_shown_as_what_holds() {
     assert!(bars[0].contains("Apply") && bars[0].contains(" is "), "{bars:?}");
     assert_eq!(texts(&asked, "div", "on").len(), 0);
     let chosen = sample("dataset-rows-chosen");
-    assert_eq!((texts(&chosen, "div", "on").len(), texts(&chosen, "div", "asked").len()), (1, 0));
+    assert_eq!(
+        (texts(&chosen, "div", "on").len(), texts(&chosen, "div", "asked").len()),
+        (1, 0)
+    );
 }
 
 /// Words of the pager of a sample, each with the number of rows before the page that it leads to.
@@ -114,7 +117,10 @@ fn pager(name: &str) -> Vec<(String, Option<u64>)> {
 #[test]
 fn pages_have_numbers_with_the_first_those_around_and_the_last() {
     let steps = |steps: &[(&str, Option<u64>)]| -> Vec<(String, Option<u64>)> {
-        steps.iter().map(|(words, offset)| ((*words).to_owned(), *offset)).collect()
+        steps
+            .iter()
+            .map(|(words, offset)| ((*words).to_owned(), *offset))
+            .collect()
     };
     // The tables of the samples have three rows, after which the next page begins.
     assert_eq!(
@@ -150,4 +156,29 @@ fn pages_have_numbers_with_the_first_those_around_and_the_last() {
         ])
     );
     assert!(pager("dataset-rows-none").is_empty());
+}
+
+#[test]
+fn chosen_rows_are_offered_as_a_file_of_the_same_statement() {
+    let page = sample("dataset-rows-chosen");
+    let is_form = |element: &Element| element.get("action") == Some("/projects/tide-gauges/sql");
+    let form = page.iter().position(is_form).unwrap();
+    assert_eq!(page[form].get("method"), Some("post"));
+    let fields = page.iter().filter(|element| element.around.contains(&form));
+    let fields: Vec<_> = fields
+        .filter_map(|field| Some((field.get("name")?, field.get("value")?)))
+        .collect();
+    let sql = "SELECT *\nFROM records\nWHERE &#34;gauge&#34; = &#39;Wick&#39;";
+    for field in [
+        ("q", sql),
+        ("version", "1242"),
+        ("limit", "1000"),
+        ("file", "csv"),
+        ("file", "ndjson"),
+    ] {
+        assert!(fields.contains(&field), "{field:?}: {fields:?}");
+    }
+    assert!(fields.iter().any(|(name, _)| *name == "form_token"));
+    // What is not applied is not what the rows are.
+    assert!(!sample("dataset-rows-asked").iter().any(is_form));
 }

@@ -14,11 +14,10 @@ use catalog::Snapshot;
 use http::StatusCode;
 use pages::{
     DatasetHead, DatasetRecordPage, DatasetRows, DatasetRowsPage, DatasetTab, PageLayout, PreviewRows, ReadableRows,
-    RecordRow, RowsState, ShownFilter, VersionChoice, WholeRecord,
+    RecordRow, RowsState, RowsStatement, ShownFilter, VersionChoice, WholeRecord,
 };
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
-use store::Project;
 use types::{Field, Version};
 
 use self::columns::{ShownColumns, aligned, all_columns, members, names_to_filter, others, with_profile};
@@ -244,6 +243,7 @@ async fn viewer(
             value: filter.value.clone(),
         }
     });
+    let statement = statement(cx, columns, &asked);
     let view = ReadableRows {
         versions: versions_to_choose(scene, version),
         bytes,
@@ -257,7 +257,11 @@ async fn viewer(
         offset: asked.offset,
         page: PAGE_ROWS.into(),
         token: cx.the_visit()?.rows_token(&project.slug),
-        sql: sql_address(cx, project, version, columns, &asked),
+        sql: sql::link(&project.slug, version, statement.clone().unwrap_or_default()),
+        statement: statement.map(|sql| RowsStatement {
+            sql,
+            most_rows: cx.app.limits.query_rows.get(),
+        }),
         typed: typed.filter,
         errors: typed.errors,
         is_asked,
@@ -268,13 +272,11 @@ async fn viewer(
     Ok(DatasetRows::new(chrome, head, (version, total), (columns, rows), state))
 }
 
-/// Returns the address of the page with what is asked for as a statement in its box.
-fn sql_address(cx: &Cx, project: &Project, version: Version, columns: &[Field], asked: &AskedRows) -> String {
+/// Returns what filters or orders the rows as the statement of a person, unless it is too long to be taken.
+fn statement(cx: &Cx, columns: &[Field], asked: &AskedRows) -> Option<String> {
     let statement = asked.needs_statement().then(|| asked.question(columns));
     let most = cx.app.limits.query_characters.get() as usize;
-    // What is too long for the box would not be taken.
-    let statement = statement.filter(|sql| sql.chars().count() <= most);
-    sql::link(&project.slug, version, statement.unwrap_or_default())
+    statement.filter(|sql| sql.chars().count() <= most)
 }
 
 /// Returns the versions that the viewer offers: the newest ones that the reader may read, and the one that it shows.
