@@ -69,6 +69,8 @@ pub struct DatasetHead {
     pub offer: DatasetOffer,
     /// Newest version whose rows the reader may read, if there is one.
     pub readable: Option<Version>,
+    /// Number of records of that version; none where they cannot be counted.
+    pub readable_records: Option<u64>,
     /// Bytes of the files of that version.
     pub readable_bytes: Option<u64>,
     /// Tab that the page is of.
@@ -106,6 +108,13 @@ impl DatasetHead {
     pub(crate) fn newer(&self) -> u64 {
         self.readable
             .map_or(0, |readable| self.version.0.saturating_sub(readable.0))
+    }
+
+    /// Returns the newest version that the reader may read, with the numbers of its records and bytes, if later ones are for
+    /// sale.
+    pub(crate) fn earlier(&self) -> Option<(Version, u64, Option<u64>)> {
+        let readable = self.readable.filter(|readable| *readable < self.version)?;
+        Some((readable, self.readable_records?, self.readable_bytes))
     }
 
     /// Returns the address at which a wallet pays for the newest version.

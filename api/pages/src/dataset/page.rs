@@ -40,9 +40,11 @@ pub struct VersionContributor {
     pub added: u64,
 }
 
-/// What proves the newest version.
+/// What proves a version.
 #[derive(Clone, Debug)]
 pub struct ProofOfVersion {
+    /// Number of the version.
+    pub version: Version,
     /// Content root of the version, 64 hexadecimal digits.
     pub root: String,
     /// Number of records that it is computed from.
@@ -89,8 +91,8 @@ pub struct DatasetPage {
 }
 
 impl DatasetPage {
-    /// Creates the page. `figures` has a line for each field of the contract, and `proof` is of the newest
-    /// version.
+    /// Creates the page. `figures` has a line for each field of the contract, and `proof` is of the version
+    /// of the rows.
     #[expect(clippy::too_many_arguments, reason = "each is a section of the page")]
     pub fn new(
         chrome: PageLayout,

@@ -219,6 +219,11 @@ impl DatasetRows {
         }
     }
 
+    /// Returns the version that the rows are of.
+    pub const fn version(&self) -> Version {
+        self.version
+    }
+
     /// Returns the number of rows on the page.
     pub const fn len(&self) -> usize {
         self.table.len()

@@ -145,6 +145,7 @@ pub(super) fn head(texts: &Texts, offer: DatasetOffer, readable: Option<Version>
         contributors: 12,
         offer,
         readable,
+        readable_records: readable.map(|_| 835_732),
         readable_bytes: readable.map(|_| 6_300_000),
         tab: DatasetTab::Data,
     }
@@ -247,6 +248,7 @@ fn page(
         model: texts.word.clone(),
     };
     let proof = ProofOfVersion {
+        version: rows.version(),
         root: "83b419cc".repeat(8),
         records: 839_412,
         key: "557eb63353d68c62".to_owned(),
@@ -308,7 +310,13 @@ fn first_pages(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     }
     for (name, offer) in [("bought", priced(Some(Version(1_198)))), ("own", DatasetOffer::Own)] {
         let (chrome, head) = (person(path, texts, 0), head(texts, offer, Some(Version(1_198))));
-        let shown = view(&chrome, texts, None, readable(texts));
+        let shown = DatasetRows::new(
+            &chrome,
+            &head,
+            (Version(1_198), 835_732),
+            (columns(texts, None), rows(texts, 3)),
+            RowsState::Readable(Box::new(readable(texts))),
+        );
         if let Some(page) = page(chrome, texts, head, shown, false) {
             book.add(&format!("dataset-{name}-terms"), &page)?;
         }

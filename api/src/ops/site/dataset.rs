@@ -8,11 +8,10 @@ mod select;
 mod versions;
 
 use operators::profile;
-use pages::{DatasetPage, DatasetTab, Discussion, ProofOfVersion, SummaryOfVersion, VersionContributor};
+use pages::{DatasetPage, DatasetTab, Discussion, SummaryOfVersion, VersionContributor};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::ItemKind;
-use types::Version;
 
 use super::page;
 use crate::call::cx::Cx;
@@ -86,18 +85,7 @@ async fn dataset(cx: Cx, input: DatasetPagePath) -> Result<PageResponse, ApiErro
     } else {
         Discussion::default()
     };
-    let proof = match project.head.as_ref().filter(|_| project.version > Version::EMPTY) {
-        Some(newest) => Some(ProofOfVersion {
-            root: newest.root.clone(),
-            records: project.record_count,
-            key: versions::current_key(&cx).await?,
-            files: scene
-                .latest
-                .as_ref()
-                .map(|latest| (latest.parts().len() as u64, latest.bytes())),
-        }),
-        None => None,
-    };
+    let proof = versions::proof(&cx, &scene, rows.version()).await?;
     let page = DatasetPage::new(
         chrome,
         head,

@@ -68,12 +68,9 @@ impl DatasetScene {
             },
             None => DatasetOffer::Free,
         };
-        let bytes = |version| {
-            self.latest
-                .as_ref()
-                .and_then(|latest| latest.at(version))
-                .map(|found| found.bytes())
-        };
+        let table = |version| self.latest.as_ref().and_then(|latest| latest.at(version));
+        let records = |version| table(version).map(|found| found.record_count());
+        let bytes = |version| table(version).map(|found| found.bytes());
         DatasetHead {
             slug: project.slug.clone(),
             title: project.title.clone(),
@@ -89,6 +86,7 @@ impl DatasetScene {
             contributors: self.contributors,
             offer,
             readable: self.readable,
+            readable_records: self.readable.and_then(records),
             readable_bytes: self.readable.and_then(bytes),
             tab,
         }

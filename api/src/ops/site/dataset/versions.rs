@@ -9,7 +9,7 @@ use catalog::Snapshot;
 use data_encoding::HEXLOWER;
 use pages::{
     AddedRow, AddedRows, DatasetTab, DatasetVersion, DatasetVersionPage, DatasetVersionsPage, GrowthPoint,
-    LeftOutRecords, VersionFile,
+    LeftOutRecords, ProofOfVersion, VersionFile,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -220,8 +220,27 @@ async fn version(cx: Cx, input: VersionPagePath) -> Result<PageResponse, ApiErro
     PageResponse::page(&page)
 }
 
+/// Returns the proof of a version; none where there is no such version.
+pub(super) async fn proof(cx: &Cx, scene: &DatasetScene, version: Version) -> Result<Option<ProofOfVersion>, ApiError> {
+    let (store, after) = (&cx.app.store, Version(version.0.saturating_sub(1)));
+    let found = store
+        .project_versions_between(scene.project.id, after, version, 1)
+        .await?;
+    let Some(found) = found.into_iter().next() else {
+        return Ok(None);
+    };
+    let table = scene.latest.as_ref().and_then(|latest| latest.at(version));
+    Ok(Some(ProofOfVersion {
+        version: found.version,
+        root: found.root,
+        records: found.record_count,
+        key: current_key(cx).await?,
+        files: table.map(|table| (table.parts().len() as u64, table.bytes())),
+    }))
+}
+
 /// Returns the id of the key that signs manifests now.
-pub(super) async fn current_key(cx: &Cx) -> Result<String, ApiError> {
+async fn current_key(cx: &Cx) -> Result<String, ApiError> {
     let ring = KeyRing::load(&cx.app.store, &*cx.app.clock).await?;
     Ok(ring.current().key_id.to_string())
 }
