@@ -9,6 +9,7 @@ use types::{Timestamp, Version};
 
 use super::column::{ColumnOrder, ShownColumn, text_words};
 use super::head::{DatasetHead, DatasetOffer};
+use super::page::ProofOfVersion;
 use super::table::{ClosedRest, RecordRow, RecordTable};
 use crate::cell::escaped;
 use crate::chrome::{PageLayout, Theme};
@@ -155,6 +156,8 @@ pub struct DatasetRows {
     license: String,
     form_token: String,
     now: crate::time::Instant,
+    /// What proves the version of the rows, where the section shows it.
+    proof: Option<ProofOfVersion>,
 }
 
 impl HtmlSafe for DatasetRows {}
@@ -206,7 +209,13 @@ impl DatasetRows {
             license: head.license.clone(),
             form_token: chrome.form_token.clone(),
             now: chrome.now,
+            proof: None,
         }
+    }
+
+    /// Shows what proves the version of the rows below them.
+    pub fn prove(&mut self, proof: ProofOfVersion) {
+        self.proof = Some(proof);
     }
 
     /// Offers the rows at an address of this service to a reader who may read them, and was led here by another site.
@@ -296,6 +305,10 @@ impl DatasetRows {
     fn newest_of_others(&self) -> Option<Version> {
         let listed = self.readable()?.versions.len() as u64;
         self.newest.filter(|newest| newest.0 > listed)
+    }
+
+    fn verify(&self) -> String {
+        format!("sluice verify {}", self.slug)
     }
 
     fn title(&self) -> String {

@@ -229,6 +229,17 @@ fn view(chrome: &PageLayout, texts: &Texts, order: Option<ColumnOrder>, view: Re
     )
 }
 
+/// Returns what proves a version.
+fn proof(version: Version) -> ProofOfVersion {
+    ProofOfVersion {
+        version,
+        root: "83b419cc".repeat(8),
+        records: 839_412,
+        key: "557eb63353d68c62".to_owned(),
+        files: Some((9, 6_400_000)),
+    }
+}
+
 fn page(
     chrome: PageLayout,
     texts: &Texts,
@@ -247,13 +258,7 @@ fn page(
         text: texts.text.clone(),
         model: texts.word.clone(),
     };
-    let proof = ProofOfVersion {
-        version: rows.version(),
-        root: "83b419cc".repeat(8),
-        records: 839_412,
-        key: "557eb63353d68c62".to_owned(),
-        files: Some((9, 6_400_000)),
-    };
+    let proof = proof(rows.version());
     let contributor = VersionContributor {
         agent: texts.name.clone(),
         contributions: 183,
@@ -404,8 +409,10 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     ];
     for (name, order, state) in states {
         let chrome = person(path, texts, 0);
+        let mut rows = view(&chrome, texts, order, state);
+        rows.prove(proof(rows.version()));
         let page = DatasetRowsPage {
-            rows: view(&chrome, texts, order, state),
+            rows,
             head: head(texts, DatasetOffer::Free, Some(Version(1_242))),
             chrome,
         };

@@ -187,7 +187,9 @@ fn chosen_rows_are_offered_as_a_file_of_the_same_statement() {
 fn a_proof_is_of_the_version_whose_rows_are_shown() {
     for (name, version) in [("dataset-locked-terms", "v883"), ("dataset-bought-terms", "v1,198")] {
         let page = sample(name);
-        let proofs = page.iter().filter(|element| element.name == "details" && element.get("class") == Some("proof"));
+        let proofs = page
+            .iter()
+            .filter(|element| element.name == "details" && element.get("class") == Some("proof"));
         let texts: Vec<&str> = proofs.map(|proof| proof.text.as_str()).collect();
         assert_eq!(texts.len(), 1, "{name}");
         assert!(texts[0].contains(&format!("{version} · fingerprint")), "{}", texts[0]);
@@ -198,7 +200,10 @@ fn a_proof_is_of_the_version_whose_rows_are_shown() {
 fn figures_of_an_earlier_version_name_it() {
     let figures = |name| -> Vec<String> {
         let page = sample(name);
-        let figures = page.iter().position(|element| element.get("class") == Some("figs")).unwrap();
+        let figures = page
+            .iter()
+            .position(|element| element.get("class") == Some("figs"))
+            .unwrap();
         let parts = page.iter().filter(|element| element.around.contains(&figures));
         let parts = parts.filter(|element| element.name == "dt" || element.name == "dd");
         parts.map(|element| element.text.trim().to_owned()).collect()
@@ -207,4 +212,23 @@ fn figures_of_an_earlier_version_name_it() {
     assert_eq!(&bought[..4], ["Rows in v1,198", "835,732", "Latest version", "1,242"]);
     assert!(bought.iter().any(|figure| figure == "Size of v1,198"), "{bought:?}");
     assert_eq!(&figures("dataset-rows")[..4], ["Rows", "839,412", "Version", "1,242"]);
+}
+
+#[test]
+fn rows_end_with_what_proves_their_version() {
+    let page = sample("dataset-rows-chosen");
+    let place = |class: &str, name: &str| {
+        let is_it = |element: &Element| element.name == name && element.get("class") == Some(class);
+        page.iter().position(is_it)
+    };
+    let (table, proof, pager) = (
+        place("viewer", "table"),
+        place("proof", "details"),
+        place("pager", "nav"),
+    );
+    assert!(
+        table.is_some() && table < proof && proof < pager,
+        "{table:?} {proof:?} {pager:?}"
+    );
+    assert!(page[proof.unwrap()].text.contains("v1,242 · fingerprint"));
 }

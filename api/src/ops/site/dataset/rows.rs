@@ -24,6 +24,7 @@ use self::columns::{ShownColumns, aligned, all_columns, members, names_to_filter
 use self::query::{RowsQuery, TypedInVain};
 use super::scene::DatasetScene;
 use super::select::{AskedRows, OPERATORS};
+use super::versions;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::{GuardedItem, Spec};
@@ -75,6 +76,7 @@ async fn rows(cx: Cx, input: RowsQuery) -> Result<PageResponse, ApiError> {
     let Some(version) = readable.filter(|_| !is_led(&cx)) else {
         let offered = readable.map(|version| (version, input.address(&shown, None)));
         let rows = preview(&cx, &scene, (&chrome, &head), asked, offered).await?;
+        let rows = proven(&cx, &scene, rows).await?;
         return PageResponse::page(&DatasetRowsPage { chrome, head, rows });
     };
     if let Some(address) = input.shorter(&shown) {
@@ -96,12 +98,21 @@ async fn rows(cx: Cx, input: RowsQuery) -> Result<PageResponse, ApiError> {
         (asked, typed, is_own_filter),
     )
     .await?;
+    let rows = proven(&cx, &scene, rows).await?;
     let page = PageResponse::page(&DatasetRowsPage { chrome, head, rows })?;
     Ok(if is_bad {
         page.with_status(StatusCode::BAD_REQUEST)
     } else {
         page
     })
+}
+
+/// Returns the rows with what proves their version.
+async fn proven(cx: &Cx, scene: &DatasetScene, mut rows: DatasetRows) -> Result<DatasetRows, ApiError> {
+    if let Some(proof) = versions::proof(cx, scene, rows.version()).await? {
+        rows.prove(proof);
+    }
+    Ok(rows)
 }
 
 /// Returns the first rows of a dataset: those of the newest version that the reader may read, or the preview. Beside them the
