@@ -418,7 +418,11 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         };
         book.add(&format!("dataset-{name}"), &page)?;
     }
-    // An earlier version than the newest that was bought.
+    older_rows(book, path, texts)
+}
+
+/// Adds rows of an earlier version than the newest that was bought.
+fn older_rows(book: &mut Book, path: &str, texts: &Texts) -> Result<(), Error> {
     let chrome = person(path, texts, 0);
     let bought = head(texts, priced(Some(Version(1_242))), Some(Version(1_242)));
     let state = RowsState::Readable(Box::new(readable(texts)));
@@ -433,8 +437,7 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         head: bought,
         chrome,
     };
-    book.add("dataset-rows-older", &page)?;
-    Ok(())
+    book.add("dataset-rows-older", &page)
 }
 
 fn previews(book: &mut Book, texts: &Texts) -> Result<(), Error> {
