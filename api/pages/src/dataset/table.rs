@@ -11,7 +11,7 @@ use crate::cell::TableCell;
 use crate::filters;
 
 /// Most bytes of a table as HTML, which leaves the rest of a page room within 90 KB.
-const MAX_TABLE_BYTES: usize = 70 << 10;
+const MAX_TABLE_BYTES: usize = 66 << 10;
 /// Bytes of a row beside its cells.
 const ROW_BYTES: usize = 80;
 
