@@ -20,7 +20,8 @@ pub use head::{DatasetHead, DatasetOffer, DatasetPurchase, DatasetTab};
 pub use page::{DatasetPage, ProofOfVersion, SummaryOfVersion, VersionContributor};
 pub use record::{DatasetRecordPage, WholeRecord};
 pub use rows::{
-    ColumnChoice, DatasetRows, DatasetRowsPage, PreviewRows, ReadableRows, RowsState, ShownFilter, VersionChoice,
+    ColumnChoice, DatasetRows, DatasetRowsPage, PreviewRows, ReadableRows, RowsState, RowsStatement, ShownFilter,
+    VersionChoice,
 };
 pub use table::RecordRow;
 pub use versions::{

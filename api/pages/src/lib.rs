@@ -51,7 +51,8 @@ pub use dataset::{
     AddedRow, AddedRows, ColumnChoice, ColumnOrder, DatasetHead, DatasetOffer, DatasetPage, DatasetPurchase,
     DatasetRecordPage, DatasetRows, DatasetRowsPage, DatasetTab, DatasetVersion, DatasetVersionPage,
     DatasetVersionsPage, GrowthPoint, LeftOutRecords, PreviewRows, ProofOfVersion, ReadableRows, RecordRow, RowsState,
-    ShownColumn, ShownFilter, SummaryOfVersion, VersionChoice, VersionContributor, VersionFile, WholeRecord,
+    RowsStatement, ShownColumn, ShownFilter, SummaryOfVersion, VersionChoice, VersionContributor, VersionFile,
+    WholeRecord,
 };
 pub use document::{LicenseView, LicensesPage, TermsPage};
 pub use entry::{

@@ -13,8 +13,8 @@ use crate::{
     AddedRow, AddedRows, ColumnChoice, ColumnOrder, DatasetHead, DatasetOffer, DatasetPage, DatasetPurchase,
     DatasetRecordPage, DatasetRows, DatasetRowsPage, DatasetTab, DatasetVersion, DatasetVersionPage,
     DatasetVersionsPage, Discussion, Error, FieldError, GrowthPoint, LeftOutRecords, PageLayout, PreviewRows,
-    ProofOfVersion, ReadableRows, RecordRow, RowsState, ShownColumn, ShownFilter, SummaryOfVersion, VersionChoice,
-    VersionContributor, VersionFile, WholeRecord,
+    ProofOfVersion, ReadableRows, RecordRow, RowsState, RowsStatement, ShownColumn, ShownFilter, SummaryOfVersion,
+    VersionChoice, VersionContributor, VersionFile, WholeRecord,
 };
 
 /// Comparisons of the samples.
@@ -147,9 +147,7 @@ pub(super) fn head(texts: &Texts, offer: DatasetOffer, readable: Option<Version>
         contributors: 12,
         purchase: match offer {
             DatasetOffer::Priced {
-                price,
-                bought: Some(_),
-                ..
+                price, bought: Some(_), ..
             } => Some(DatasetPurchase {
                 agent: Some(texts.name.clone()),
                 at: before(3_000),
@@ -201,6 +199,7 @@ fn readable(texts: &Texts) -> ReadableRows {
         page: 50,
         token: "cm93cy10b2tlbg".to_owned(),
         sql: "/projects/tide-gauges/sql?version=1242".to_owned(),
+        statement: None,
         typed: None,
         errors: Vec::new(),
         is_asked: false,
@@ -218,10 +217,17 @@ fn filter(texts: &Texts) -> ShownFilter {
     }
 }
 
+fn statement() -> RowsStatement {
+    RowsStatement {
+        sql: "SELECT *\nFROM records\nWHERE \"gauge\" = 'Wick'".to_owned(),
+        most_rows: 1_000,
+    }
+}
+
 /// Returns the rows of a page with what a reader chose.
 fn view(chrome: &PageLayout, texts: &Texts, order: Option<ColumnOrder>, view: ReadableRows) -> DatasetRows {
     let head = head(texts, DatasetOffer::Free, Some(Version(1_242)));
-    let rows = if view.failure.is_some() {
+    let rows = if view.failure.is_some() || view.found == Some(0) {
         Vec::new()
     } else {
         rows(texts, 3)
@@ -234,6 +240,17 @@ fn view(chrome: &PageLayout, texts: &Texts, order: Option<ColumnOrder>, view: Re
         (columns(texts, order), rows),
         state,
     )
+}
+
+/// Returns what proves a version.
+fn proof(version: Version) -> ProofOfVersion {
+    ProofOfVersion {
+        version,
+        root: "83b419cc".repeat(8),
+        records: 839_412,
+        key: "557eb63353d68c62".to_owned(),
+        files: Some((9, 6_400_000)),
+    }
 }
 
 fn page(
@@ -254,13 +271,7 @@ fn page(
         text: texts.text.clone(),
         model: texts.word.clone(),
     };
-    let proof = ProofOfVersion {
-        version: rows.version(),
-        root: "83b419cc".repeat(8),
-        records: 839_412,
-        key: "557eb63353d68c62".to_owned(),
-        files: Some((9, 6_400_000)),
-    };
+    let proof = proof(rows.version());
     let contributor = VersionContributor {
         agent: texts.name.clone(),
         contributions: 183,
@@ -344,6 +355,15 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
                 order: Some((place, descending)),
                 found: Some(120),
                 offset: 50,
+                statement: Some(statement()),
+                ..readable(texts)
+            },
+        ),
+        (
+            "rows-middle",
+            None,
+            ReadableRows {
+                offset: 419_750,
                 ..readable(texts)
             },
         ),
@@ -352,6 +372,7 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             None,
             ReadableRows {
                 filters: vec![filter(texts)],
+                statement: Some(statement()),
                 is_asked: true,
                 ..readable(texts)
             },
@@ -372,6 +393,7 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
                         ..filter(texts)
                     },
                 ],
+                found: Some(0),
                 ..readable(texts)
             },
         ),
@@ -400,14 +422,20 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     ];
     for (name, order, state) in states {
         let chrome = person(path, texts, 0);
+        let mut rows = view(&chrome, texts, order, state);
+        rows.prove(proof(rows.version()));
         let page = DatasetRowsPage {
-            rows: view(&chrome, texts, order, state),
+            rows,
             head: head(texts, DatasetOffer::Free, Some(Version(1_242))),
             chrome,
         };
         book.add(&format!("dataset-{name}"), &page)?;
     }
-    // An earlier version than the newest that was bought.
+    older_rows(book, path, texts)
+}
+
+/// Adds rows of an earlier version than the newest that was bought.
+fn older_rows(book: &mut Book, path: &str, texts: &Texts) -> Result<(), Error> {
     let chrome = person(path, texts, 0);
     let bought = head(texts, priced(Some(Version(1_242))), Some(Version(1_242)));
     let state = RowsState::Readable(Box::new(readable(texts)));
@@ -422,8 +450,7 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         head: bought,
         chrome,
     };
-    book.add("dataset-rows-older", &page)?;
-    Ok(())
+    book.add("dataset-rows-older", &page)
 }
 
 fn previews(book: &mut Book, texts: &Texts) -> Result<(), Error> {

@@ -68,10 +68,128 @@ fn a_reader_led_by_another_site_is_offered_the_rows() {
 }
 
 #[test]
+fn a_filter_without_a_row_says_so_in_the_table_and_can_be_cleared() {
+    let page = sample("dataset-rows-none");
+    assert_eq!(texts(&page, "th", "place").len(), 1);
+    let bars = texts(&page, "div", "lockbar");
+    assert!(bars.len() == 1 && bars[0].contains("No row matches."), "{bars:?}");
+    let clear = page
+        .iter()
+        .find(|element| element.text.trim() == "Clear the filters")
+        .unwrap();
+    assert_eq!(clear.get("href"), Some("/projects/tide-gauges/rows?version=1242"));
+    // What keeps rows from being read is no empty answer.
+    let failed = sample("dataset-rows-failed");
+    assert_eq!(texts(&failed, "div", "lockbar").len(), 0);
+}
+
+#[test]
+fn what_a_link_asks_for_is_not_shown_as_what_holds() {
+    let asked = sample("dataset-rows-asked");
+    let bars = texts(&asked, "div", "asked");
+    assert!(bars.len() == 1 && bars[0].contains("not applied yet"), "{bars:?}");
+    assert!(bars[0].contains("Apply") && bars[0].contains(" is "), "{bars:?}");
+    assert_eq!(texts(&asked, "div", "on").len(), 0);
+    let chosen = sample("dataset-rows-chosen");
+    assert_eq!(
+        (texts(&chosen, "div", "on").len(), texts(&chosen, "div", "asked").len()),
+        (1, 0)
+    );
+}
+
+/// Words of the pager of a sample, each with the number of rows before the page that it leads to.
+fn pager(name: &str) -> Vec<(String, Option<u64>)> {
+    let page = sample(name);
+    let is_pager = |element: &Element| element.get("aria-label") == Some("Pages of rows");
+    let nav = page.iter().position(is_pager).unwrap();
+    let steps = page.iter().filter(|element| {
+        let is_step = element.name == "button" || element.get("aria-current") == Some("page");
+        is_step && element.around.contains(&nav)
+    });
+    steps
+        .map(|step| {
+            let offset = step.get("value").map(|offset| offset.parse().unwrap());
+            (step.text.trim().to_owned(), offset)
+        })
+        .collect()
+}
+
+#[test]
+fn pages_have_numbers_with_the_first_those_around_and_the_last() {
+    let steps = |steps: &[(&str, Option<u64>)]| -> Vec<(String, Option<u64>)> {
+        steps
+            .iter()
+            .map(|(words, offset)| ((*words).to_owned(), *offset))
+            .collect()
+    };
+    // The tables of the samples have three rows, after which the next page begins.
+    assert_eq!(
+        pager("dataset-rows"),
+        steps(&[
+            ("1", None),
+            ("2", Some(50)),
+            ("3", Some(100)),
+            ("16,789", Some(839_400)),
+            ("Next", Some(3))
+        ])
+    );
+    assert_eq!(
+        pager("dataset-rows-chosen"),
+        steps(&[
+            ("Previous", Some(0)),
+            ("1", Some(0)),
+            ("2", None),
+            ("3", Some(100)),
+            ("Next", Some(53))
+        ])
+    );
+    assert_eq!(
+        pager("dataset-rows-middle"),
+        steps(&[
+            ("Previous", Some(419_700)),
+            ("1", Some(0)),
+            ("8,395", Some(419_700)),
+            ("8,396", None),
+            ("8,397", Some(419_800)),
+            ("16,789", Some(839_400)),
+            ("Next", Some(419_753))
+        ])
+    );
+    assert!(pager("dataset-rows-none").is_empty());
+}
+
+#[test]
+fn chosen_rows_are_offered_as_a_file_of_the_same_statement() {
+    let page = sample("dataset-rows-chosen");
+    let is_form = |element: &Element| element.get("action") == Some("/projects/tide-gauges/sql");
+    let form = page.iter().position(is_form).unwrap();
+    assert_eq!(page[form].get("method"), Some("post"));
+    let fields = page.iter().filter(|element| element.around.contains(&form));
+    let fields: Vec<_> = fields
+        .filter_map(|field| Some((field.get("name")?, field.get("value")?)))
+        .collect();
+    let sql = "SELECT *\nFROM records\nWHERE &#34;gauge&#34; = &#39;Wick&#39;";
+    for field in [
+        ("q", sql),
+        ("version", "1242"),
+        ("limit", "1000"),
+        ("file", "csv"),
+        ("file", "ndjson"),
+    ] {
+        assert!(fields.contains(&field), "{field:?}: {fields:?}");
+    }
+    assert!(fields.iter().any(|(name, _)| *name == "form_token"));
+    // What is not applied is not what the rows are.
+    assert!(!sample("dataset-rows-asked").iter().any(is_form));
+}
+
+#[test]
 fn a_proof_is_of_the_version_whose_rows_are_shown() {
     for (name, version) in [("dataset-locked-terms", "v883"), ("dataset-bought-terms", "v1,198")] {
         let page = sample(name);
-        let proofs = page.iter().filter(|element| element.name == "details" && element.get("class") == Some("proof"));
+        let proofs = page
+            .iter()
+            .filter(|element| element.name == "details" && element.get("class") == Some("proof"));
         let texts: Vec<&str> = proofs.map(|proof| proof.text.as_str()).collect();
         assert_eq!(texts.len(), 1, "{name}");
         assert!(texts[0].contains(&format!("{version} · fingerprint")), "{}", texts[0]);
@@ -82,7 +200,10 @@ fn a_proof_is_of_the_version_whose_rows_are_shown() {
 fn figures_of_an_earlier_version_name_it() {
     let figures = |name| -> Vec<String> {
         let page = sample(name);
-        let figures = page.iter().position(|element| element.get("class") == Some("figs")).unwrap();
+        let figures = page
+            .iter()
+            .position(|element| element.get("class") == Some("figs"))
+            .unwrap();
         let parts = page.iter().filter(|element| element.around.contains(&figures));
         let parts = parts.filter(|element| element.name == "dt" || element.name == "dd");
         parts.map(|element| element.text.trim().to_owned()).collect()
@@ -91,7 +212,10 @@ fn figures_of_an_earlier_version_name_it() {
     assert_eq!(&bought[..4], ["Rows in v1,198", "835,732", "Latest version", "1,242"]);
     assert!(bought.iter().any(|figure| figure == "Size of v1,198"), "{bought:?}");
     assert_eq!(&figures("dataset-own-terms")[..2], ["Rows in v1,198", "835,732"]);
-    assert_eq!(&figures("dataset-locked-terms")[..4], ["Rows", "839,412", "Version", "1,242"]);
+    assert_eq!(
+        &figures("dataset-locked-terms")[..4],
+        ["Rows", "839,412", "Version", "1,242"]
+    );
     // The viewer shows any version, so its page names that of the figures.
     let rows = figures("dataset-rows");
     assert_eq!(&rows[..4], ["Rows in v1,242", "839,412", "Latest version", "1,242"]);
@@ -123,5 +247,28 @@ fn the_box_beside_a_tab_has_no_ways_to_pay_and_leads_to_them() {
     assert_eq!(ways(&sample("dataset-locked-terms")), 3);
     let short = sample("dataset-versions");
     assert_eq!(ways(&short), 0);
-    assert!(short.iter().any(|element| element.name == "a" && element.text.starts_with("Buy v1,242 for $")));
+    assert!(
+        short
+            .iter()
+            .any(|element| element.name == "a" && element.text.starts_with("Buy v1,242 for $"))
+    );
+}
+
+#[test]
+fn rows_end_with_what_proves_their_version() {
+    let page = sample("dataset-rows-chosen");
+    let place = |class: &str, name: &str| {
+        let is_it = |element: &Element| element.name == name && element.get("class") == Some(class);
+        page.iter().position(is_it)
+    };
+    let (table, proof, pager) = (
+        place("viewer", "table"),
+        place("proof", "details"),
+        place("pager", "nav"),
+    );
+    assert!(
+        table.is_some() && table < proof && proof < pager,
+        "{table:?} {proof:?} {pager:?}"
+    );
+    assert!(page[proof.unwrap()].text.contains("v1,242 · fingerprint"));
 }
