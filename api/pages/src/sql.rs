@@ -2,12 +2,14 @@
 //!
 //! Invariant: opening the page runs nothing. A statement runs when its form is sent.
 
+use std::borrow::Cow;
+
 use askama::Template;
 use types::Version;
 use types::contract::Field;
 use types::money::MicroUsdc;
 
-use crate::cell::TableCell;
+use crate::cell::{TableCell, instant};
 use crate::chart::{AnswerChart, ChartForm, MAX_CHART_ROWS, chart_columns};
 use crate::chrome::{PageLayout, Theme};
 use crate::dataset::{DatasetHead, DatasetOffer, DatasetTab};
@@ -30,6 +32,18 @@ pub enum AnswerColumnKind {
     Time,
     /// Anything else, such as JSON.
     Other,
+}
+
+impl AnswerColumnKind {
+    /// Returns the class of the cells of a column.
+    const fn class(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Number => "n",
+            Self::Time => "",
+            Self::Other => "j",
+        }
+    }
 }
 
 /// Column of an answer.
@@ -303,11 +317,25 @@ impl SqlAnswer {
         &self.rows[..end]
     }
 
-    /// Returns the cells of a row that are shown, each with true if it is a number.
-    fn cells<'a>(&'a self, row: &'a [TableCell]) -> impl Iterator<Item = (&'a TableCell, bool)> {
-        let kinds = self.shown_columns().iter();
-        row.iter()
-            .zip(kinds.map(|column| column.kind == AnswerColumnKind::Number))
+    /// Returns the columns that are shown, each with true if its values are instants, which have a zone.
+    fn heads(&self) -> impl Iterator<Item = (&AnswerColumn, bool)> {
+        let is_utc = |(at, column): (usize, &AnswerColumn)| {
+            let mut cells = self.rows.iter().filter_map(|row| row.get(at));
+            column.kind == AnswerColumnKind::Time && cells.any(|cell| cell.written().ends_with('Z'))
+        };
+        let columns = self.shown_columns().iter().enumerate();
+        columns.map(move |head| (head.1, is_utc(head)))
+    }
+
+    /// Returns the cells of a row that are shown, each with the class of its column.
+    fn cells<'a>(&'a self, row: &'a [TableCell]) -> impl Iterator<Item = (Cow<'a, TableCell>, &'static str)> {
+        row.iter().zip(self.shown_columns()).map(|(cell, column)| {
+            let cell = match (column.kind, cell) {
+                (AnswerColumnKind::Time, TableCell::Text(text)) => Cow::Owned(TableCell::Text(instant(text))),
+                _ => Cow::Borrowed(cell),
+            };
+            (cell, column.kind.class())
+        })
     }
 
     fn heading(&self) -> String {

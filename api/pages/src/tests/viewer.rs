@@ -66,3 +66,15 @@ fn a_reader_led_by_another_site_is_offered_the_rows() {
     assert_eq!(offer.get("href"), Some("/projects/tide-gauges/rows?version=1242"));
     assert!(!page.iter().any(|element| element.get("id") == Some("view")));
 }
+
+#[test]
+fn cells_of_an_answer_have_the_class_of_their_column_and_times_read_as_in_the_viewer() {
+    let (bars, line) = (sample("sql-bars"), sample("sql-line"));
+    assert_eq!(texts(&bars, "td", "text").len(), 9);
+    assert_eq!(texts(&bars, "td", "n").len(), 9);
+    assert_eq!(texts(&bars, "td", "j")[0], "{&#34;a&#34;: [1, null]}");
+    let first = line.iter().find(|element| element.name == "td").unwrap();
+    assert_eq!(first.text, "2026-10-01 00:00:00");
+    let zones = |page: &[Element]| page.iter().filter(|element| element.own == "UTC" && element.name == "small").count();
+    assert_eq!((zones(&line), zones(&bars)), (1, 0));
+}
