@@ -18,6 +18,8 @@ use crate::number::counted;
 
 /// Columns of an answer that the page shows. The file has all.
 const MAX_ANSWER_COLUMNS: usize = 24;
+/// Most rows that stand on the page whole. More scroll in a region of their own, below what is done with them.
+const MAX_OPEN_ROWS: usize = 20;
 /// Bytes of texts of an answer that the page shows. The file has all.
 const MAX_ANSWER_PAGE_BYTES: usize = 1 << 20;
 
@@ -336,6 +338,11 @@ impl SqlAnswer {
             };
             (cell, column.kind.class())
         })
+    }
+
+    /// Returns true if there are so many rows that they have a region of their own.
+    const fn is_long(&self) -> bool {
+        self.rows.len() > MAX_OPEN_ROWS
     }
 
     fn heading(&self) -> String {

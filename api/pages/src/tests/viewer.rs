@@ -78,3 +78,16 @@ fn cells_of_an_answer_have_the_class_of_their_column_and_times_read_as_in_the_vi
     let zones = |page: &[Element]| page.iter().filter(|element| element.own == "UTC" && element.name == "small").count();
     assert_eq!((zones(&line), zones(&bars)), (1, 0));
 }
+
+#[test]
+fn what_is_done_with_a_long_answer_stands_before_its_rows() {
+    for (name, is_long) in [("sql-bars", false), ("sql-columns", true), ("sql-line", true)] {
+        let page = sample(name);
+        let place = |label: &str| page.iter().position(|element| element.get("aria-label") == Some(label)).unwrap();
+        let (rows, taken) = (place("Rows of the answer"), place("Take the answer with you"));
+        assert_eq!(taken < rows, is_long, "{name}");
+        assert_eq!(page[rows].get("class").unwrap().contains(" long"), is_long, "{name}");
+        let labels = page.iter().filter(|element| element.get("aria-label") == Some("Take the answer with you"));
+        assert_eq!(labels.count(), 1, "{name}");
+    }
+}
