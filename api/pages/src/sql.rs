@@ -205,6 +205,15 @@ impl SqlPage {
         AnswerChart::of(&answer.columns, &answer.rows, count, self.question.chart)
     }
 
+    /// Returns the price that is paid before the reader may ask, as far as is known of the reader.
+    fn price(&self) -> Option<MicroUsdc> {
+        match self.access {
+            SqlAccess::SignedOut => self.head.for_sale(),
+            SqlAccess::Unbought(price) => Some(price),
+            SqlAccess::UpTo(_) => None,
+        }
+    }
+
     /// Returns the words of the button that sends the form.
     fn button(&self) -> &'static str {
         match (&self.access, &self.outcome) {

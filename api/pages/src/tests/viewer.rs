@@ -91,3 +91,18 @@ fn what_is_done_with_a_long_answer_stands_before_its_rows() {
         assert_eq!(labels.count(), 1, "{name}");
     }
 }
+
+#[test]
+fn a_visitor_of_a_priced_dataset_learns_that_a_version_is_bought_before_it_is_asked() {
+    let page = sample("sql-visitor-priced");
+    let main = |name: &str| texts(&page, name, "primary");
+    assert!(main("a").contains(&"Buy for $0.10 to run it"), "{:?}", main("a"));
+    assert!(main("button").is_empty());
+    assert!(texts(&page, "div", "note")[0].contains("an account buys it"));
+    // Who has bought it signs in by the form, which keeps the statement.
+    let sign_in = page.iter().find(|element| element.own == "Sign in to run it").unwrap();
+    assert_eq!(sign_in.get("form"), Some("ask"));
+    let free = sample("sql-visitor");
+    assert_eq!(texts(&free, "button", "primary"), ["Sign in to run it"]);
+    assert!(!free.iter().any(|element| element.own.contains("Buy for")));
+}
