@@ -75,7 +75,11 @@ fn cells_of_an_answer_have_the_class_of_their_column_and_times_read_as_in_the_vi
     assert_eq!(texts(&bars, "td", "j")[0], "{&#34;a&#34;: [1, null]}");
     let first = line.iter().find(|element| element.name == "td").unwrap();
     assert_eq!(first.text, "2026-10-01 00:00:00");
-    let zones = |page: &[Element]| page.iter().filter(|element| element.own == "UTC" && element.name == "small").count();
+    let zones = |page: &[Element]| {
+        page.iter()
+            .filter(|element| element.own == "UTC" && element.name == "small")
+            .count()
+    };
     assert_eq!((zones(&line), zones(&bars)), (1, 0));
 }
 
@@ -83,11 +87,17 @@ fn cells_of_an_answer_have_the_class_of_their_column_and_times_read_as_in_the_vi
 fn what_is_done_with_a_long_answer_stands_before_its_rows() {
     for (name, is_long) in [("sql-bars", false), ("sql-columns", true), ("sql-line", true)] {
         let page = sample(name);
-        let place = |label: &str| page.iter().position(|element| element.get("aria-label") == Some(label)).unwrap();
+        let place = |label: &str| {
+            page.iter()
+                .position(|element| element.get("aria-label") == Some(label))
+                .unwrap()
+        };
         let (rows, taken) = (place("Rows of the answer"), place("Take the answer with you"));
         assert_eq!(taken < rows, is_long, "{name}");
         assert_eq!(page[rows].get("class").unwrap().contains(" long"), is_long, "{name}");
-        let labels = page.iter().filter(|element| element.get("aria-label") == Some("Take the answer with you"));
+        let labels = page
+            .iter()
+            .filter(|element| element.get("aria-label") == Some("Take the answer with you"));
         assert_eq!(labels.count(), 1, "{name}");
     }
 }
@@ -101,7 +111,7 @@ fn a_visitor_of_a_priced_dataset_learns_that_a_version_is_bought_before_it_is_as
     assert!(texts(&page, "div", "note")[0].contains("an account buys it"));
     // Who has bought it signs in by the form, which keeps the statement.
     let sign_in = page.iter().find(|element| element.own == "Sign in to run it").unwrap();
-    assert_eq!(sign_in.get("form"), Some("ask"));
+    assert_eq!(sign_in.get("form"), Some("sql-form"));
     let free = sample("sql-visitor");
     assert_eq!(texts(&free, "button", "primary"), ["Sign in to run it"]);
     assert!(!free.iter().any(|element| element.own.contains("Buy for")));
