@@ -13,8 +13,8 @@ use crate::words::isolate;
 
 /// The most rows of a chart.
 pub(crate) const MAX_CHART_ROWS: usize = 200;
-/// The most bars that stand below each other, each with its words. Of more texts there are the first; more times stand side
-/// by side.
+/// The most bars that stand below each other, each with its words. Of more texts there are the first; more times stand
+/// side by side.
 const MAX_NAMED_BARS: usize = 30;
 /// The fewest numbers of a chart.
 const MIN_CHART_NUMBERS: usize = 2;

@@ -29,8 +29,8 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Creates the axis of some finite numbers, from zero or through it, that ends at round numbers and is marked there: three
-    /// times at most.
+    /// Creates the axis of some finite numbers, from zero or through it, that ends at round numbers and is marked there:
+    /// three times at most.
     pub(super) fn of(values: impl Iterator<Item = f64>) -> Self {
         let mut scale = Self::within(values);
         let (low, high) = (scale.low, scale.high);
@@ -80,8 +80,8 @@ impl Scale {
     }
 }
 
-/// Returns a round distance between marks, of which two go around the numbers; `None` if they are too large or too small
-/// for one.
+/// Returns a round distance between marks, of which two go around the numbers; `None` if they are too large or too
+/// small for one.
 fn step(low: f64, high: f64) -> Option<f64> {
     let rough = if low < 0.0 && high > 0.0 {
         // A mark on each side of zero.
