@@ -272,3 +272,53 @@ fn rows_end_with_what_proves_their_version() {
     );
     assert!(page[proof.unwrap()].text.contains("v1,242 · fingerprint"));
 }
+
+#[test]
+fn cells_of_an_answer_have_the_class_of_their_column_and_times_read_as_in_the_viewer() {
+    let (bars, line) = (sample("sql-bars"), sample("sql-line"));
+    assert_eq!(texts(&bars, "td", "text").len(), 9);
+    assert_eq!(texts(&bars, "td", "n").len(), 9);
+    assert_eq!(texts(&bars, "td", "j")[0], "{&#34;a&#34;: [1, null]}");
+    let first = line.iter().find(|element| element.name == "td").unwrap();
+    assert_eq!(first.text, "2026-10-01 00:00:00");
+    let zones = |page: &[Element]| {
+        page.iter()
+            .filter(|element| element.own == "UTC" && element.name == "small")
+            .count()
+    };
+    assert_eq!((zones(&line), zones(&bars)), (1, 0));
+}
+
+#[test]
+fn what_is_done_with_a_long_answer_stands_before_its_rows() {
+    for (name, is_long) in [("sql-bars", false), ("sql-columns", true), ("sql-line", true)] {
+        let page = sample(name);
+        let place = |label: &str| {
+            page.iter()
+                .position(|element| element.get("aria-label") == Some(label))
+                .unwrap()
+        };
+        let (rows, taken) = (place("Rows of the answer"), place("Take the answer with you"));
+        assert_eq!(taken < rows, is_long, "{name}");
+        assert_eq!(page[rows].get("class").unwrap().contains(" long"), is_long, "{name}");
+        let labels = page
+            .iter()
+            .filter(|element| element.get("aria-label") == Some("Take the answer with you"));
+        assert_eq!(labels.count(), 1, "{name}");
+    }
+}
+
+#[test]
+fn a_visitor_of_a_priced_dataset_learns_that_a_version_is_bought_before_it_is_asked() {
+    let page = sample("sql-visitor-priced");
+    let main = |name: &str| texts(&page, name, "primary");
+    assert!(main("a").contains(&"Buy for $0.10 to run it"), "{:?}", main("a"));
+    assert!(main("button").is_empty());
+    assert!(texts(&page, "div", "note")[0].contains("an account buys it"));
+    // Who has bought it signs in by the form, which keeps the statement.
+    let sign_in = page.iter().find(|element| element.own == "Sign in to run it").unwrap();
+    assert_eq!(sign_in.get("form"), Some("sql-form"));
+    let free = sample("sql-visitor");
+    assert_eq!(texts(&free, "button", "primary"), ["Sign in to run it"]);
+    assert!(!free.iter().any(|element| element.own.contains("Buy for")));
+}
