@@ -52,6 +52,14 @@ pub struct DatasetVersion {
     pub at: Timestamp,
 }
 
+/// Page of the list, as the pager shows it.
+struct PageOfVersions {
+    /// Number of the page, from 1 for the newest versions; none for pages that are left out.
+    number: Option<u64>,
+    address: String,
+    here: bool,
+}
+
 /// Page at `GET /projects/{slug}/versions`: all versions.
 #[derive(Debug, Template)]
 #[template(path = "dataset/versions.html")]
@@ -64,13 +72,12 @@ pub struct DatasetVersionsPage {
     pub versions: Vec<DatasetVersion>,
     /// Points of the chart, oldest first.
     pub growth: Vec<GrowthPoint>,
-    /// Address of the page with earlier versions.
-    pub earlier: Option<String>,
-    /// Address of the first page, unless this is it.
-    pub newest: Option<String>,
 }
 
 impl DatasetVersionsPage {
+    /// Most versions on a page.
+    pub const VERSIONS: u32 = 20;
+
     fn growth(&self) -> Option<GrowthChart> {
         GrowthChart::of(&self.growth)
     }
@@ -89,9 +96,57 @@ impl DatasetVersionsPage {
         Some(Bars::of_counts("New rows", aside, &bars.collect::<Vec<_>>()))
     }
 
-    /// Returns true if not every version is on the page.
-    fn has_others(&self) -> bool {
-        self.earlier.is_some() || self.newest.is_some()
+    /// Returns the address of the versions below one; of the newest if every version is.
+    fn below(&self, before: u64) -> String {
+        let slug = &self.head.slug;
+        if before > self.head.version.0 {
+            format!("/projects/{slug}/versions")
+        } else {
+            format!("/projects/{slug}/versions?before={before}")
+        }
+    }
+
+    /// Returns the address of the page with later versions.
+    fn later(&self) -> Option<String> {
+        let newest = self.versions.first()?.version;
+        let before = newest.0.saturating_add(u64::from(Self::VERSIONS) + 1);
+        (newest < self.head.version).then(|| self.below(before))
+    }
+
+    /// Returns the address of the page with earlier versions.
+    fn earlier(&self) -> Option<String> {
+        let oldest = self.versions.last()?.version.0;
+        (oldest > 1).then(|| self.below(oldest))
+    }
+
+    /// Returns the first page, the last one, and those around this one.
+    fn pages(&self) -> Vec<PageOfVersions> {
+        let (all, size) = (self.head.version.0, u64::from(Self::VERSIONS));
+        let newest = self.versions.first().map_or(all, |version| version.version.0);
+        let last = all.div_ceil(size);
+        let here = (all.saturating_sub(newest) / size + 1).min(last);
+        let mut numbers = vec![1, here.saturating_sub(1), here, here + 1, last];
+        // They are in order already.
+        numbers.retain(|number| (1..=last).contains(number));
+        numbers.dedup();
+        let mut pages: Vec<PageOfVersions> = Vec::with_capacity(numbers.len() + 2);
+        let mut before = 0;
+        for number in numbers {
+            if number > before + 1 {
+                pages.push(PageOfVersions {
+                    number: None,
+                    address: String::new(),
+                    here: false,
+                });
+            }
+            pages.push(PageOfVersions {
+                number: Some(number),
+                address: self.below((all + 1).saturating_sub((number - 1) * size)),
+                here: number == here,
+            });
+            before = number;
+        }
+        pages
     }
 
     fn label(&self) -> String {

@@ -66,3 +66,32 @@ fn a_reader_led_by_another_site_is_offered_the_rows() {
     assert_eq!(offer.get("href"), Some("/projects/tide-gauges/rows?version=1242"));
     assert!(!page.iter().any(|element| element.get("id") == Some("view")));
 }
+
+#[test]
+fn each_page_of_versions_is_numbered_and_leads_to_the_others() {
+    let page = sample("dataset-versions");
+    let nav = page
+        .iter()
+        .position(|element| element.get("class") == Some("pager"))
+        .unwrap();
+    let shown: Vec<_> = page
+        .iter()
+        .filter(|element| element.around.contains(&nav) && ["a", "span"].contains(&element.name.as_str()))
+        .map(|element| (element.text.trim(), element.get("href").unwrap_or_default()))
+        .collect();
+    let path = "/projects/tide-gauges/versions";
+    let below = |version: u64| format!("{path}?before={version}");
+    let (second, fourth, last) = (below(1_223), below(1_183), below(3));
+    let expected = [
+        ("v1,183 to v1,202 of 1,242", ""),
+        ("Later", second.as_str()),
+        ("1", path),
+        ("2", &second),
+        ("3", ""),
+        ("4", &fourth),
+        ("…", ""),
+        ("63", &last),
+        ("Earlier", &fourth),
+    ];
+    assert_eq!(shown, expected);
+}

@@ -28,13 +28,12 @@ use crate::keys::KeyRing;
 use crate::ops::contributions::stored_left_out;
 use crate::ops::diff;
 use crate::ops::page_kit::page_layout;
-use crate::ops::paging::take_page;
 use crate::ops::site::page;
 use crate::rules::profiles::may_read;
 use crate::rules::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_YET};
 use crate::state::page_size::PageSize;
 
-/// Versions on a page of the list, and rows on a page of one.
+/// Rows on a page of a version.
 const PAGE_ROWS: u32 = 50;
 /// Points of the chart.
 const GROWTH_POINTS: u64 = 72;
@@ -97,12 +96,10 @@ async fn versions(cx: Cx, input: VersionsPageQuery) -> Result<PageResponse, ApiE
     let (store, project) = (&cx.app.store, &scene.project);
     let before = input.before.map(Version);
     let step = project.version.0.div_ceil(GROWTH_POINTS).max(1);
-    let (mut found, growth) = tokio::try_join!(
-        store.project_versions(project.id, before, PAGE_ROWS + 1),
+    let (found, growth) = tokio::try_join!(
+        store.project_versions(project.id, before, DatasetVersionsPage::VERSIONS),
         store.project_growth(project.id, project.version, step)
     )?;
-    let earlier = take_page(&mut found, PAGE_ROWS).map(|last| last.version);
-    let path = format!("/projects/{}/versions", project.slug);
     let points = growth.into_iter().map(|point| GrowthPoint {
         at: point.created_at,
         records: point.record_count,
@@ -111,8 +108,6 @@ async fn versions(cx: Cx, input: VersionsPageQuery) -> Result<PageResponse, ApiE
         chrome: page_layout(&cx).await?,
         head: scene.head(&cx, DatasetTab::Versions),
         growth: points.collect(),
-        earlier: earlier.map(|last| format!("{path}?before={last}")),
-        newest: before.map(|_| path),
         versions: found
             .into_iter()
             .map(|version| shown(version, scene.latest.as_ref()))
