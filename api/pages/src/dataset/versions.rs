@@ -19,6 +19,8 @@ use crate::number::{counted, grouped};
 const MAX_ADDED_BYTES: usize = 60 << 10;
 /// Bytes of an added row beside its cells.
 const ROW_BYTES: usize = 120;
+/// Letters of the end of the name of a file that are shown.
+const FILE_NAME_END: usize = 8;
 /// Bytes of the head of a column beside its name.
 const HEAD_BYTES: usize = 70;
 
@@ -175,6 +177,25 @@ pub struct VersionFile {
     pub since: Version,
     /// SHA-256 of the file, in hexadecimal digits.
     pub sha256: String,
+}
+
+impl VersionFile {
+    /// Returns the number of the version in the name and the end of the name; a name of another form as it is.
+    fn short_name(&self) -> String {
+        let parts = self.name.strip_prefix("part-").zip(self.name.rsplit_once('.'));
+        let Some((numbered, (stem, kind))) = parts else {
+            return self.name.clone();
+        };
+        let digits: String = numbered.chars().take_while(char::is_ascii_digit).collect();
+        let number = digits.trim_start_matches('0');
+        let rest = stem.strip_prefix("part-").and_then(|stem| stem.strip_prefix(digits.as_str()));
+        let rest: Vec<char> = rest.unwrap_or_default().chars().collect();
+        if number.is_empty() || rest.len() <= FILE_NAME_END {
+            return self.name.clone();
+        }
+        let end: String = rest.iter().skip(rest.len() - FILE_NAME_END).collect();
+        format!("part-{number}…{end}.{kind}")
+    }
 }
 
 /// Record that was added after a version.

@@ -494,7 +494,7 @@ fn versions(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         values: values(texts),
     };
     let file = VersionFile {
-        name: "part-00000000000000000001.parquet".to_owned(),
+        name: "part-00000000000000001024-0198c2f4-5b7a-7c31-9e0d-6a4f1b2c3d4e-1.parquet".to_owned(),
         rows: 735_840,
         bytes: 5_488_220,
         since: Version(1_024),

@@ -95,3 +95,14 @@ fn each_page_of_versions_is_numbered_and_leads_to_the_others() {
     ];
     assert_eq!(shown, expected);
 }
+
+#[test]
+fn a_file_of_a_version_has_a_short_name_and_the_whole_one_as_title() {
+    let page = sample("dataset-version");
+    let whole = "part-00000000000000001024-0198c2f4-5b7a-7c31-9e0d-6a4f1b2c3d4e-1.parquet";
+    let name = page.iter().find(|element| element.get("title") == Some(whole)).unwrap();
+    assert_eq!(name.text.trim(), "part-1024…2c3d4e-1.parquet");
+    let hash = "59e0a3cc".repeat(8);
+    let hash = page.iter().find(|element| element.get("title") == Some(&hash)).unwrap();
+    assert_eq!(hash.text.trim(), "59e0a3cc59e0a3cc…");
+}
