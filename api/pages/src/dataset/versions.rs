@@ -275,6 +275,18 @@ impl AddedRows {
         self.offset.saturating_add(self.rows.len() as u64)
     }
 
+    /// Returns the version of the rows, if it is one.
+    fn only_version(&self) -> Option<Version> {
+        let first = self.rows.first()?.version;
+        self.rows.iter().all(|row| row.version == first).then_some(first)
+    }
+
+    /// Returns the agent of the rows, if it is one.
+    fn only_agent(&self) -> Option<&str> {
+        let first = self.rows.first()?.agent.as_str();
+        self.rows.iter().all(|row| row.agent == first).then_some(first)
+    }
+
     /// Returns the cells of a row, each with the class of its column.
     fn cells<'a>(&'a self, row: &'a AddedTextRow) -> impl Iterator<Item = (&'a TableCell, &'static str)> {
         self.columns
