@@ -188,7 +188,9 @@ impl VersionFile {
         };
         let digits: String = numbered.chars().take_while(char::is_ascii_digit).collect();
         let number = digits.trim_start_matches('0');
-        let rest = stem.strip_prefix("part-").and_then(|stem| stem.strip_prefix(digits.as_str()));
+        let rest = stem
+            .strip_prefix("part-")
+            .and_then(|stem| stem.strip_prefix(digits.as_str()));
         let rest: Vec<char> = rest.unwrap_or_default().chars().collect();
         if number.is_empty() || rest.len() <= FILE_NAME_END {
             return self.name.clone();
@@ -340,9 +342,16 @@ pub struct DatasetVersionPage {
     pub failure: Option<String>,
     /// True if the reader may read them and was led here by another site, so that they are not read yet.
     pub is_offered: bool,
+    /// True if the reader asked for all rows, page by page, and not for the first ones alone.
+    pub has_all: bool,
 }
 
 impl DatasetVersionPage {
+    /// Most rows on a page of all of them.
+    pub const ROWS: u32 = 50;
+    /// Rows that are shown until all are asked for.
+    pub const FIRST_ROWS: u32 = 8;
+
     /// Returns the number of the version before and of the one after.
     fn before(&self) -> Option<Version> {
         (self.version.version.0 > 1).then(|| Version(self.version.version.0 - 1))
@@ -446,20 +455,29 @@ impl DatasetVersionPage {
         )
     }
 
-    /// Returns the address of other rows of the comparison.
-    fn at(&self, offset: u64) -> String {
+    /// Returns the address of other rows of the comparison; of the first ones alone without an offset.
+    fn at(&self, offset: Option<u64>) -> String {
         let (slug, version, from) = (&self.head.slug, self.version.version, self.from);
-        format!(
-            "/projects/{slug}/versions/{version}?from={from}&offset={offset}{}",
-            self.chosen
-        )
+        let offset = offset.map_or_else(String::new, |offset| format!("&offset={offset}"));
+        format!("/projects/{slug}/versions/{version}?from={from}{offset}{}", self.chosen)
+    }
+
+    /// Returns the address of the rows that another site led to.
+    fn offered(&self) -> String {
+        self.at(self.has_all.then_some(0))
+    }
+
+    /// Returns the address of all rows, unless the page has them or leads to the next ones.
+    fn all(&self, rows: &AddedRows) -> Option<String> {
+        (!self.has_all && rows.end() < self.added).then(|| self.at(Some(0)))
     }
 
     fn previous(&self, rows: &AddedRows) -> Option<String> {
-        (rows.offset > 0).then(|| self.at(rows.offset.saturating_sub(50)))
+        (rows.offset > 0).then(|| self.at(Some(rows.offset.saturating_sub(u64::from(Self::ROWS)))))
     }
 
     fn next(&self, rows: &AddedRows) -> Option<String> {
-        (!rows.rows.is_empty() && rows.end() < self.added).then(|| self.at(rows.end()))
+        let has_next = self.has_all && !rows.rows.is_empty() && rows.end() < self.added;
+        has_next.then(|| self.at(Some(rows.end())))
     }
 }

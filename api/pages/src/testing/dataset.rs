@@ -525,6 +525,7 @@ fn versions(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             rows,
             failure: None,
             is_offered,
+            has_all: false,
         };
         book.add(&format!("dataset-version{name}"), &page)?;
     }

@@ -33,8 +33,6 @@ use crate::rules::profiles::may_read;
 use crate::rules::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_YET};
 use crate::state::page_size::PageSize;
 
-/// Rows on a page of a version.
-const PAGE_ROWS: u32 = 50;
 /// Points of the chart.
 const GROWTH_POINTS: u64 = 72;
 /// Versions on each side of one that its page links to.
@@ -128,10 +126,9 @@ struct VersionPagePath {
     /// Version after which the rows begin; the one before if absent.
     #[schemars(range(min = 0, max = MAX_EXACT_INTEGER))]
     from: Option<u64>,
-    /// Number of newer rows.
-    #[serde(default)]
+    /// Number of newer rows; only the first rows if absent.
     #[schemars(range(min = 0, max = MAX_EXACT_INTEGER))]
-    offset: u64,
+    offset: Option<u64>,
     /// Columns, by name; a range as `(0-23)`.
     #[serde(default)]
     #[schemars(length(max = 300))]
@@ -173,7 +170,7 @@ async fn version(cx: Cx, input: VersionPagePath) -> Result<PageResponse, ApiErro
     let (mut rows, mut failed) = (None, None);
     let is_led = cx.visit.as_ref().is_some_and(BrowserRequest::is_from_elsewhere);
     if can_read && !is_led {
-        match added_rows(&cx, &scene, number, columns, (before, input.offset), added).await {
+        match added_rows(&cx, &scene, number, columns, (before, added), input.offset).await {
             Ok(found) => rows = Some(found),
             Err(error) => failed = Some(failure(&cx, error)?.0),
         }
@@ -206,6 +203,7 @@ async fn version(cx: Cx, input: VersionPagePath) -> Result<PageResponse, ApiErro
         rows,
         failure: failed,
         is_offered: can_read && is_led,
+        has_all: input.offset.is_some(),
         version: shown(here.clone(), table.as_ref())?,
         near: near
             .iter()
@@ -232,19 +230,22 @@ async fn source(cx: &Cx, scene: &DatasetScene, version: &ProjectVersion) -> Resu
     Ok(contribution.and_then(|row| row.source_declaration))
 }
 
-/// Returns a page of the rows after the first `before` of a version, newest first. `offset` newer ones are left out.
+/// Returns a page of the rows after the first `before` of a version, newest first. `offset` newer ones are left out;
+/// without an offset the page is a short one.
 async fn added_rows(
     cx: &Cx,
     scene: &DatasetScene,
     version: Version,
     columns: BareColumns,
-    (before, offset): (u64, u64),
-    added: u64,
+    (before, added): (u64, u64),
+    offset: Option<u64>,
 ) -> Result<AddedRows, ApiError> {
     let snapshot = reading::entitled(cx, &scene.project, Some(version)).await?;
+    let most = offset.map_or(DatasetVersionPage::FIRST_ROWS, |_| DatasetVersionPage::ROWS);
+    let offset = offset.unwrap_or(0);
     let left = added.saturating_sub(offset);
     let end = before.saturating_add(left);
-    let mut wanted = left.min(PAGE_ROWS.into());
+    let mut wanted = left.min(most.into());
     let (start, records) = loop {
         let start = end.saturating_sub(wanted);
         let count = usize::try_from(wanted).unwrap_or(0);
