@@ -106,3 +106,24 @@ fn a_file_of_a_version_has_a_short_name_and_the_whole_one_as_title() {
     let hash = page.iter().find(|element| element.get("title") == Some(&hash)).unwrap();
     assert_eq!(hash.text.trim(), "59e0a3cc59e0a3cc…");
 }
+
+#[test]
+fn the_first_rows_of_a_version_lead_to_all_of_them_and_name_one_version_and_agent_once() {
+    let page = sample("dataset-version");
+    let all = page
+        .iter()
+        .find(|element| element.text.trim() == "All of them" && element.name == "a");
+    assert_eq!(
+        all.and_then(|link| link.get("href")),
+        Some("/projects/tide-gauges/versions/1239?from=1238&#38;offset=0")
+    );
+    let heads = page
+        .iter()
+        .filter(|element| element.name == "th" && element.text.trim() == "By");
+    assert_eq!(heads.count(), 0);
+    assert_eq!(texts(&page, "td", "ln"), ["84+"]);
+    let label = page
+        .iter()
+        .find(|element| element.own.starts_with("1 to 1 of 84 new rows"));
+    assert!(label.unwrap().text.contains(", from v1,239, by "));
+}
