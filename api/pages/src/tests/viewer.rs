@@ -83,7 +83,7 @@ fn each_page_of_versions_is_numbered_and_leads_to_the_others() {
     let below = |version: u64| format!("{path}?before={version}");
     let (second, fourth, last) = (below(1_223), below(1_183), below(3));
     let expected = [
-        ("v1,183 to v1,202 of 1,242", ""),
+        ("v1,202 to v1,183 of 1,242", ""),
         ("Later", second.as_str()),
         ("1", path),
         ("2", &second),
