@@ -30,44 +30,6 @@ fn the_rows_of_a_sample_are_numbered_and_lead_nowhere() {
 }
 
 #[test]
-fn json_that_was_cut_is_shown_as_json() {
-    let page = sample("dataset-locked-terms");
-    assert_eq!(texts(&page, "td", "j")[0], "{&#34;type&#34;:&#34;be…");
-}
-
-#[test]
-fn a_filter_by_the_empty_text_is_told_from_one_without_a_value() {
-    let page = sample("dataset-rows-none");
-    let tags = texts(&page, "span", "tag");
-    assert!(tags.iter().any(|tag| tag.ends_with(" is empty text")), "{tags:?}");
-    assert!(tags.iter().any(|tag| tag.ends_with(" is null")), "{tags:?}");
-}
-
-#[test]
-fn the_viewer_carries_its_token_and_the_same_question_in_sql() {
-    let page = sample("dataset-rows-chosen");
-    let token = page.iter().find(|element| element.get("name") == Some("run")).unwrap();
-    assert_eq!(token.get("value"), Some("cm93cy10b2tlbg"));
-    let form = page
-        .iter()
-        .position(|element| element.get("id") == Some("view"))
-        .unwrap();
-    assert!(token.around.contains(&form));
-    assert!(links(&page).any(|link| link == "/projects/tide-gauges/sql?version=1242"));
-}
-
-#[test]
-fn a_reader_led_by_another_site_is_offered_the_rows() {
-    let page = sample("dataset-rows-offered");
-    let offer = page
-        .iter()
-        .find(|element| element.text.trim() == "Show all rows")
-        .unwrap();
-    assert_eq!(offer.get("href"), Some("/projects/tide-gauges/rows?version=1242"));
-    assert!(!page.iter().any(|element| element.get("id") == Some("view")));
-}
-
-#[test]
 fn each_page_of_versions_is_numbered_and_leads_to_the_others() {
     let page = sample("dataset-versions");
     let nav = page
@@ -126,4 +88,42 @@ fn the_first_rows_of_a_version_lead_to_all_of_them_and_name_one_version_and_agen
         .iter()
         .find(|element| element.own.starts_with("1 to 1 of 84 new rows"));
     assert!(label.unwrap().text.contains(", from v1,239, by "));
+}
+
+#[test]
+fn json_that_was_cut_is_shown_as_json() {
+    let page = sample("dataset-locked-terms");
+    assert_eq!(texts(&page, "td", "j")[0], "{&#34;type&#34;:&#34;be…");
+}
+
+#[test]
+fn a_filter_by_the_empty_text_is_told_from_one_without_a_value() {
+    let page = sample("dataset-rows-none");
+    let tags = texts(&page, "span", "tag");
+    assert!(tags.iter().any(|tag| tag.ends_with(" is empty text")), "{tags:?}");
+    assert!(tags.iter().any(|tag| tag.ends_with(" is null")), "{tags:?}");
+}
+
+#[test]
+fn the_viewer_carries_its_token_and_the_same_question_in_sql() {
+    let page = sample("dataset-rows-chosen");
+    let token = page.iter().find(|element| element.get("name") == Some("run")).unwrap();
+    assert_eq!(token.get("value"), Some("cm93cy10b2tlbg"));
+    let form = page
+        .iter()
+        .position(|element| element.get("id") == Some("view"))
+        .unwrap();
+    assert!(token.around.contains(&form));
+    assert!(links(&page).any(|link| link == "/projects/tide-gauges/sql?version=1242"));
+}
+
+#[test]
+fn a_reader_led_by_another_site_is_offered_the_rows() {
+    let page = sample("dataset-rows-offered");
+    let offer = page
+        .iter()
+        .find(|element| element.text.trim() == "Show all rows")
+        .unwrap();
+    assert_eq!(offer.get("href"), Some("/projects/tide-gauges/rows?version=1242"));
+    assert!(!page.iter().any(|element| element.get("id") == Some("view")));
 }
