@@ -30,6 +30,67 @@ fn the_rows_of_a_sample_are_numbered_and_lead_nowhere() {
 }
 
 #[test]
+fn each_page_of_versions_is_numbered_and_leads_to_the_others() {
+    let page = sample("dataset-versions");
+    let nav = page
+        .iter()
+        .position(|element| element.get("class") == Some("pager"))
+        .unwrap();
+    let shown: Vec<_> = page
+        .iter()
+        .filter(|element| element.around.contains(&nav) && ["a", "span"].contains(&element.name.as_str()))
+        .map(|element| (element.text.trim(), element.get("href").unwrap_or_default()))
+        .collect();
+    let path = "/projects/tide-gauges/versions";
+    let below = |version: u64| format!("{path}?before={version}");
+    let (second, fourth, last) = (below(1_223), below(1_183), below(3));
+    let expected = [
+        ("v1,202 to v1,183 of 1,242", ""),
+        ("Later", second.as_str()),
+        ("1", path),
+        ("2", &second),
+        ("3", ""),
+        ("4", &fourth),
+        ("…", ""),
+        ("63", &last),
+        ("Earlier", &fourth),
+    ];
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn a_file_of_a_version_has_a_short_name_and_the_whole_one_as_title() {
+    let page = sample("dataset-version");
+    let whole = "part-00000000000000001024-0198c2f4-5b7a-7c31-9e0d-6a4f1b2c3d4e-1.parquet";
+    let name = page.iter().find(|element| element.get("title") == Some(whole)).unwrap();
+    assert_eq!(name.text.trim(), "part-1024…2c3d4e-1.parquet");
+    let hash = "59e0a3cc".repeat(8);
+    let hash = page.iter().find(|element| element.get("title") == Some(&hash)).unwrap();
+    assert_eq!(hash.text.trim(), "59e0a3cc59e0a3cc…");
+}
+
+#[test]
+fn the_first_rows_of_a_version_lead_to_all_of_them_and_name_one_version_and_agent_once() {
+    let page = sample("dataset-version");
+    let all = page
+        .iter()
+        .find(|element| element.text.trim() == "All of them" && element.name == "a");
+    assert_eq!(
+        all.and_then(|link| link.get("href")),
+        Some("/projects/tide-gauges/versions/1239?from=1238&#38;offset=0")
+    );
+    let heads = page
+        .iter()
+        .filter(|element| element.name == "th" && element.text.trim() == "By");
+    assert_eq!(heads.count(), 0);
+    assert_eq!(texts(&page, "td", "ln"), ["84+"]);
+    let label = page
+        .iter()
+        .find(|element| element.own.starts_with("1 to 1 of 84 new rows"));
+    assert!(label.unwrap().text.contains(", from v1,239, by "));
+}
+
+#[test]
 fn json_that_was_cut_is_shown_as_json() {
     let page = sample("dataset-locked-terms");
     assert_eq!(texts(&page, "td", "j")[0], "{&#34;type&#34;:&#34;be…");
