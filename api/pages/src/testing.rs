@@ -10,6 +10,7 @@ mod moderation;
 mod publish;
 mod site;
 mod sql;
+mod versions;
 
 use crate::{Error, Instant, Page, PageLayout, Person, Theme};
 
@@ -128,6 +129,7 @@ pub fn samples() -> Result<Vec<Sample>, Error> {
         board::add(&mut book, &texts)?;
         sql::add(&mut book, &texts)?;
         dataset::add(&mut book, &texts)?;
+        versions::add(&mut book, &texts)?;
     }
     book.prefix = "empty-";
     site::add_empty(&mut book)?;

@@ -10,10 +10,10 @@ use super::board::discussion;
 use super::site::TERMS;
 use super::{Book, Texts, ago, person, visitor};
 use crate::{
-    AddedRow, AddedRows, ColumnChoice, ColumnOrder, DatasetHead, DatasetOffer, DatasetPage, DatasetRecordPage,
-    DatasetRows, DatasetRowsPage, DatasetTab, DatasetVersion, DatasetVersionPage, DatasetVersionsPage, Discussion,
-    Error, FieldError, GrowthPoint, LeftOutRecords, PageLayout, PreviewRows, ProofOfVersion, ReadableRows, RecordRow,
-    RowsState, ShownColumn, ShownFilter, SummaryOfVersion, VersionChoice, VersionContributor, VersionFile, WholeRecord,
+    ColumnChoice, ColumnOrder, DatasetHead, DatasetOffer, DatasetPage, DatasetPurchase, DatasetRecordPage, DatasetRows,
+    DatasetRowsPage, DatasetTab, Discussion, Error, FieldError, PageLayout, PreviewRows, ProofOfVersion, ReadableRows,
+    RecordRow, RowsState, RowsStatement, ShownColumn, ShownFilter, SummaryOfVersion, VersionChoice, VersionContributor,
+    WholeRecord,
 };
 
 /// Comparisons of the samples.
@@ -25,7 +25,7 @@ const OPERATORS: &[(&str, &str)] = &[
 ];
 
 /// Returns a time some minutes before that of the samples.
-fn before(minutes: i64) -> Timestamp {
+pub(super) fn before(minutes: i64) -> Timestamp {
     Timestamp::from_micros(ago(minutes).0)
 }
 
@@ -89,7 +89,7 @@ fn profile(field: &Field, texts: &Texts) -> Option<ColumnProfile> {
     serde_json::from_value(all).ok()
 }
 
-fn columns(texts: &Texts, order: Option<ColumnOrder>) -> Vec<ShownColumn> {
+pub(super) fn columns(texts: &Texts, order: Option<ColumnOrder>) -> Vec<ShownColumn> {
     let column = |(at, field): (usize, Field)| ShownColumn {
         profile: profile(&field, texts),
         records: 400,
@@ -99,7 +99,7 @@ fn columns(texts: &Texts, order: Option<ColumnOrder>) -> Vec<ShownColumn> {
     fields(texts).into_iter().enumerate().map(column).collect()
 }
 
-fn values(texts: &Texts) -> Vec<Option<Box<RawValue>>> {
+pub(super) fn values(texts: &Texts) -> Vec<Option<Box<RawValue>>> {
     let values = [
         json!(texts.text),
         json!("2026-11-23T10:00:00.5Z"),
@@ -133,6 +133,8 @@ pub(super) fn head(texts: &Texts, offer: DatasetOffer, readable: Option<Version>
         slug: "tide-gauges".to_owned(),
         title: texts.text.clone(),
         readme: TERMS.to_owned(),
+        agent: Some(texts.name.clone()),
+        account: Some(texts.name.clone()),
         status: "open",
         license: "CC-BY-4.0".to_owned(),
         tags: vec![texts.word.clone()],
@@ -142,14 +144,26 @@ pub(super) fn head(texts: &Texts, offer: DatasetOffer, readable: Option<Version>
         updated_at: before(12),
         bytes: Some(6_400_000),
         contributors: 12,
+        purchase: match offer {
+            DatasetOffer::Priced {
+                price, bought: Some(_), ..
+            } => Some(DatasetPurchase {
+                agent: Some(texts.name.clone()),
+                at: before(3_000),
+                price,
+            }),
+            _ => None,
+        },
+        review_count: 0,
         offer,
         readable,
+        readable_records: readable.map(|_| 835_732),
         readable_bytes: readable.map(|_| 6_300_000),
         tab: DatasetTab::Data,
     }
 }
 
-fn priced(bought: Option<Version>) -> DatasetOffer {
+pub(super) fn priced(bought: Option<Version>) -> DatasetOffer {
     DatasetOffer::Priced {
         price: MicroUsdc(100_000),
         takes_trial_credit: true,
@@ -157,7 +171,7 @@ fn priced(bought: Option<Version>) -> DatasetOffer {
     }
 }
 
-fn readable(texts: &Texts) -> ReadableRows {
+pub(super) fn readable(texts: &Texts) -> ReadableRows {
     let choice = |version, note, here| VersionChoice {
         version: Version(version),
         note,
@@ -184,9 +198,12 @@ fn readable(texts: &Texts) -> ReadableRows {
         page: 50,
         token: "cm93cy10b2tlbg".to_owned(),
         sql: "/projects/tide-gauges/sql?version=1242".to_owned(),
+        statement: None,
         typed: None,
         errors: Vec::new(),
         is_asked: false,
+        figures: Some(Version(1_242)),
+        is_beginning: false,
         failure: None,
     }
 }
@@ -201,10 +218,17 @@ fn filter(texts: &Texts) -> ShownFilter {
     }
 }
 
+fn statement() -> RowsStatement {
+    RowsStatement {
+        sql: "SELECT *\nFROM records\nWHERE \"gauge\" = 'Wick'".to_owned(),
+        most_rows: 1_000,
+    }
+}
+
 /// Returns the rows of a page with what a reader chose.
 fn view(chrome: &PageLayout, texts: &Texts, order: Option<ColumnOrder>, view: ReadableRows) -> DatasetRows {
     let head = head(texts, DatasetOffer::Free, Some(Version(1_242)));
-    let rows = if view.failure.is_some() {
+    let rows = if view.failure.is_some() || view.found == Some(0) {
         Vec::new()
     } else {
         rows(texts, 3)
@@ -219,11 +243,22 @@ fn view(chrome: &PageLayout, texts: &Texts, order: Option<ColumnOrder>, view: Re
     )
 }
 
+/// Returns what proves a version.
+fn proof(version: Version) -> ProofOfVersion {
+    ProofOfVersion {
+        version,
+        root: "83b419cc".repeat(8),
+        records: 839_412,
+        key: "557eb63353d68c62".to_owned(),
+        files: Some((9, 6_400_000)),
+    }
+}
+
 fn page(
     chrome: PageLayout,
     texts: &Texts,
     head: DatasetHead,
-    rows: DatasetRows,
+    mut rows: DatasetRows,
     is_empty: bool,
 ) -> Option<DatasetPage> {
     let contract = Contract::new(fields(texts), false).ok()?;
@@ -237,12 +272,9 @@ fn page(
         text: texts.text.clone(),
         model: texts.word.clone(),
     };
-    let proof = ProofOfVersion {
-        root: "83b419cc".repeat(8),
-        records: 839_412,
-        key: "557eb63353d68c62".to_owned(),
-        files: Some((9, 6_400_000)),
-    };
+    if !is_empty {
+        rows.prove(proof(rows.version()));
+    }
     let contributor = VersionContributor {
         agent: texts.name.clone(),
         contributions: 183,
@@ -253,7 +285,7 @@ fn page(
         head,
         rows,
         (contract, figures),
-        ((!is_empty).then_some(proof), before(90_000)),
+        ((!is_empty).then_some(Version(1_240)), before(90_000)),
         (!is_empty).then_some(summary),
         if is_empty { Vec::new() } else { vec![contributor] },
         if is_empty {
@@ -268,8 +300,7 @@ pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     first_pages(book, texts)?;
     viewers(book, texts)?;
     previews(book, texts)?;
-    record(book, texts)?;
-    versions(book, texts)
+    record(book, texts)
 }
 
 fn first_pages(book: &mut Book, texts: &Texts) -> Result<(), Error> {
@@ -278,6 +309,7 @@ fn first_pages(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         level: ProfileLevel::Public,
         made_at: before(600),
         is_cut: true,
+        asked: None,
     });
     let (chrome, locked) = (visitor(path), head(texts, priced(None), None));
     let mut sampled = rows(texts, 3);
@@ -299,7 +331,14 @@ fn first_pages(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     }
     for (name, offer) in [("bought", priced(Some(Version(1_198)))), ("own", DatasetOffer::Own)] {
         let (chrome, head) = (person(path, texts, 0), head(texts, offer, Some(Version(1_198))));
-        let shown = view(&chrome, texts, None, readable(texts));
+        let mut shown = DatasetRows::new(
+            &chrome,
+            &head,
+            (Version(1_198), 835_732),
+            (columns(texts, None), rows(texts, 3)),
+            RowsState::Readable(Box::new(readable(texts))),
+        );
+        shown.begin();
         if let Some(page) = page(chrome, texts, head, shown, false) {
             book.add(&format!("dataset-{name}-terms"), &page)?;
         }
@@ -320,6 +359,15 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
                 order: Some((place, descending)),
                 found: Some(120),
                 offset: 50,
+                statement: Some(statement()),
+                ..readable(texts)
+            },
+        ),
+        (
+            "rows-middle",
+            None,
+            ReadableRows {
+                offset: 419_750,
                 ..readable(texts)
             },
         ),
@@ -328,6 +376,7 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             None,
             ReadableRows {
                 filters: vec![filter(texts)],
+                statement: Some(statement()),
                 is_asked: true,
                 ..readable(texts)
             },
@@ -348,6 +397,7 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
                         ..filter(texts)
                     },
                 ],
+                found: Some(0),
                 ..readable(texts)
             },
         ),
@@ -376,14 +426,20 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     ];
     for (name, order, state) in states {
         let chrome = person(path, texts, 0);
+        let mut rows = view(&chrome, texts, order, state);
+        rows.prove(proof(rows.version()));
         let page = DatasetRowsPage {
-            rows: view(&chrome, texts, order, state),
+            rows,
             head: head(texts, DatasetOffer::Free, Some(Version(1_242))),
             chrome,
         };
         book.add(&format!("dataset-{name}"), &page)?;
     }
-    // An earlier version than the newest that was bought.
+    older_rows(book, path, texts)
+}
+
+/// Adds rows of an earlier version than the newest that was bought.
+fn older_rows(book: &mut Book, path: &str, texts: &Texts) -> Result<(), Error> {
     let chrome = person(path, texts, 0);
     let bought = head(texts, priced(Some(Version(1_242))), Some(Version(1_242)));
     let state = RowsState::Readable(Box::new(readable(texts)));
@@ -398,8 +454,7 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         head: bought,
         chrome,
     };
-    book.add("dataset-rows-older", &page)?;
-    Ok(())
+    book.add("dataset-rows-older", &page)
 }
 
 fn previews(book: &mut Book, texts: &Texts) -> Result<(), Error> {
@@ -425,6 +480,7 @@ fn previews(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         level: ProfileLevel::Full,
         made_at: before(600),
         is_cut: false,
+        asked: Some(Version(1_240)),
     });
     let mut sampled = DatasetRows::new(
         &chrome,
@@ -457,80 +513,6 @@ fn record(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         page: 50,
     };
     book.add("dataset-record", &page)
-}
-
-fn version(texts: &Texts, number: u64) -> DatasetVersion {
-    DatasetVersion {
-        version: Version(number),
-        added: 84,
-        left_out: Some(LeftOutRecords { copies: 24, refused: 0 }),
-        records: number * 84,
-        bytes: Some(6_000_000),
-        agent: texts.name.clone(),
-        root: "83b419cc".repeat(8),
-        at: before(60),
-    }
-}
-
-fn versions(book: &mut Book, texts: &Texts) -> Result<(), Error> {
-    let point = |minutes, records| GrowthPoint {
-        at: before(minutes),
-        records,
-    };
-    let page = DatasetVersionsPage {
-        chrome: visitor("/projects/tide-gauges/versions"),
-        head: DatasetHead {
-            tab: DatasetTab::Versions,
-            ..head(texts, priced(None), None)
-        },
-        versions: (1..=3).rev().map(|number| version(texts, number)).collect(),
-        growth: vec![point(9_000, 84), point(300, 168), point(60, 252)],
-        earlier: Some("/projects/tide-gauges/versions?before=1".to_owned()),
-        newest: Some("/projects/tide-gauges/versions".to_owned()),
-    };
-    book.add("dataset-versions", &page)?;
-    let added = AddedRow {
-        place: 84,
-        version: Version(1_239),
-        agent: texts.name.clone(),
-        values: values(texts),
-    };
-    let file = VersionFile {
-        name: "part-00000000000000000001.parquet".to_owned(),
-        rows: 735_840,
-        bytes: 5_488_220,
-        since: Version(1_024),
-        sha256: "59e0a3cc".repeat(8),
-    };
-    let is_read = AddedRows::new(columns(texts, None), (readable(texts).columns, false), vec![added], 0);
-    for (name, rows, files, is_offered) in [
-        ("", Some(is_read), vec![file], false),
-        ("-locked", None, Vec::new(), false),
-        ("-led", None, Vec::new(), true),
-    ] {
-        let page = DatasetVersionPage {
-            chrome: visitor("/projects/tide-gauges/versions/1239"),
-            head: DatasetHead {
-                tab: DatasetTab::Versions,
-                ..head(texts, priced(None), rows.as_ref().map(|_| Version(1_242)))
-            },
-            version: version(texts, 1_239),
-            root_before: Some("c728a4ea".repeat(8)),
-            near: (1_238..=1_240).map(|number| version(texts, number)).collect(),
-            file_count: Some(7),
-            source: rows.as_ref().map(|_| texts.text.clone()),
-            key: "557eb63353d68c62".to_owned(),
-            chosen: String::new(),
-            files,
-            from: Version(1_238),
-            added: 84,
-            rows,
-            failure: None,
-            is_offered,
-        };
-        book.add(&format!("dataset-version{name}"), &page)?;
-    }
-    Ok(())
 }
 
 pub(super) fn add_empty(book: &mut Book) -> Result<(), Error> {
