@@ -145,18 +145,33 @@ fn a_retired_key_counts_until_then_and_a_revoked_one_never() {
     let mut service = service();
     let sound = signed(&service, receipt());
     service.rotate(31);
-    assert!(parse(&sound, &service).is_ok(), "issued in the second of the retirement");
+    assert!(
+        parse(&sound, &service).is_ok(),
+        "issued in the second of the retirement"
+    );
     service.keys[1].retired_at = Some(at(30));
     let late = parse(&sound, &service).unwrap_err();
     assert!(
-        matches!(late, Error::Retired { what: "query receipt", .. }),
+        matches!(
+            late,
+            Error::Retired {
+                what: "query receipt",
+                ..
+            }
+        ),
         "{late}"
     );
     service.keys[1].retired_at = Some(at(31));
     service.revoke(1, 40);
     let revoked = parse(&sound, &service).unwrap_err();
     assert!(
-        matches!(revoked, Error::Revoked { what: "query receipt", .. }),
+        matches!(
+            revoked,
+            Error::Revoked {
+                what: "query receipt",
+                ..
+            }
+        ),
         "{revoked}"
     );
     let foreign = parse(&sound, &Service::new(9)).unwrap_err();
@@ -199,7 +214,13 @@ fn a_hash_is_of_what_the_answer_means() {
     assert_eq!(of(&["[1.0]", "[ \"\\u00e9\" ]"]), of(&["[1]", "[\"é\"]"]));
     assert_eq!(of(&["[{\"b\":1,\"a\":2}]"]), of(&["[{\"a\":2,\"b\":1.0}]"]));
     let sound = of(&["[1]", "[2]"]);
-    for other in [&["[2]", "[1]"][..], &["[1]"], &["[1]", "[2]", "[2]"], &["[1,2]"], &["[\"1\"]", "[2]"]] {
+    for other in [
+        &["[2]", "[1]"][..],
+        &["[1]"],
+        &["[1]", "[2]", "[2]"],
+        &["[1,2]"],
+        &["[\"1\"]", "[2]"],
+    ] {
         assert_ne!(of(other), sound, "{other:?}");
     }
     assert_ne!(hash(&columns, &["[1]", "[2]"], true).unwrap(), sound);
