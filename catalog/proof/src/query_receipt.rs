@@ -56,8 +56,8 @@ pub struct QueryReceipt {
     pub answer: AnswerHash,
     /// True if the same program gives the same answer again.
     pub reproducible: bool,
-    /// Reasons why not, each once, in this order.
-    pub why: Vec<Unrepeatable>,
+    /// Reasons why not, such as `order`; empty if it does.
+    pub why: Vec<String>,
     /// Time of signing: RFC 3339 in UTC.
     #[serde(with = "time")]
     #[schemars(with = "String")]
@@ -71,32 +71,6 @@ pub enum QueryReceiptFormat {
     #[default]
     #[serde(rename = "sluice-query-1")]
     V1,
-}
-
-/// Reason why a statement may give another answer the next time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Unrepeatable {
-    /// The statement leaves the order of rows open, and something depends on it.
-    Order,
-    /// It adds doubles up, and the sum depends on the order of its terms.
-    Double,
-    /// It estimates.
-    Approx,
-    /// It calls a mathematical function whose last digit depends on the machine.
-    Library,
-}
-
-impl Unrepeatable {
-    /// Returns the word in a receipt.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Order => "order",
-            Self::Double => "double",
-            Self::Approx => "approx",
-            Self::Library => "library",
-        }
-    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
@@ -122,9 +96,6 @@ impl Statement for QueryReceipt {
         };
         if self.reproducible != self.why.is_empty() {
             return malformed("/reproducible", "does not agree with `why`");
-        }
-        if !self.why.is_sorted_by(|one, next| one < next) {
-            return malformed("/why", "has a reason twice, or not in its place");
         }
         let rows = u32::try_from(self.row_count).ok();
         let end = rows.and_then(|rows| self.offset.checked_add(rows));
