@@ -130,6 +130,11 @@ pub struct AnswerHash([u8; 32]);
 coded!(AnswerHash, data_encoding::HEXLOWER, "64 lower-case hexadecimal digits");
 
 impl AnswerHash {
+    /// Creates a hash from its bytes.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// Hashes the canonical JSON of `{columns, rows, truncated}`.
     ///
     /// # Errors

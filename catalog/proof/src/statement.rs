@@ -4,8 +4,8 @@
 //! signature covers every member as received.
 
 use schemars::JsonSchema;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use types::Timestamp;
 
@@ -33,7 +33,8 @@ pub trait Statement: Serialize + DeserializeOwned {
 }
 
 /// A statement with its signature, ready to be sent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Signed{S}")]
 pub struct SignedStatement<S> {
     /// The statement.
     #[serde(flatten)]
