@@ -195,13 +195,18 @@ impl SignedIn {
         if header.len() > MAX_HEADER {
             return Err(SignInProblem::Header);
         }
-        let text = BASE64.decode(header.as_bytes()).map_err(|_error| SignInProblem::Header)?;
+        let text = BASE64
+            .decode(header.as_bytes())
+            .map_err(|_error| SignInProblem::Header)?;
         let value = types::json::parse(&text).map_err(|_error| SignInProblem::Header)?;
         let members: SignInMembers = serde_json::from_value(value).map_err(|_error| SignInProblem::Header)?;
         if members.domain != host_of(origin) {
             return Err(SignInProblem::Domain);
         }
-        let is_below = |uri: &str| uri.strip_prefix(origin).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let is_below = |uri: &str| {
+            uri.strip_prefix(origin)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
         if !is_below(&members.uri) {
             return Err(SignInProblem::Uri);
         }
@@ -254,7 +259,9 @@ impl SignInMembers {
             ("Not Before", &self.not_before),
             ("Request ID", &self.request_id),
         ];
-        let given = further.iter().filter_map(|(name, value)| Some(format!("{name}: {}", value.as_ref()?)));
+        let given = further
+            .iter()
+            .filter_map(|(name, value)| Some(format!("{name}: {}", value.as_ref()?)));
         lines.extend(given);
         let resources = self.resources.as_deref();
         lines.extend(resources.map(|_| "Resources:".to_owned()));
@@ -264,7 +271,9 @@ impl SignInMembers {
             .chain(&self.statement)
             .chain(further.into_iter().filter_map(|(_, value)| value.as_ref()))
             .chain(resources.into_iter().flatten());
-        let is_plain = members.flat_map(|member| member.chars()).all(|letter| !letter.is_control());
+        let is_plain = members
+            .flat_map(|member| member.chars())
+            .all(|letter| !letter.is_control());
         is_plain.then(|| lines.join("\n"))
     }
 }

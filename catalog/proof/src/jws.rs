@@ -102,7 +102,9 @@ impl CompactJws {
             .split_once('#')
             .filter(|(did, _)| did.starts_with("did:web:"))
             .ok_or_else(|| malformed("/header/kid", "is not `did:web:`, a host, `#` and the id of a key"))?;
-        let key = key.parse().map_err(|_error| malformed("/header/kid", "does not end with the id of a key"))?;
+        let key = key
+            .parse()
+            .map_err(|_error| malformed("/header/kid", "does not end with the id of a key"))?;
         let signature: [u8; 64] = decoded(signature, "/signature")?
             .try_into()
             .map_err(|_error| malformed("/signature", "is not 64 bytes"))?;

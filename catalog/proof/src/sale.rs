@@ -110,7 +110,10 @@ impl Statement for SaleReceipt {
             return Err(("/item", "is neither `dataset:` and a slug nor `unit:` and an id"));
         }
         if self.content_root.is_some() != is_dataset {
-            return Err(("/contentRoot", "is that of a dataset, which has one, and of nothing else"));
+            return Err((
+                "/contentRoot",
+                "is that of a dataset, which has one, and of nothing else",
+            ));
         }
         if self.body_sha256.is_some() && is_dataset {
             return Err(("/bodySha256", "is that of a unit"));
@@ -119,7 +122,10 @@ impl Statement for SaleReceipt {
             return Err(("/feeMicro", "is more than the price"));
         }
         if self.transaction.is_some() != (self.paid_with == PaidWith::X402) {
-            return Err(("/transaction", "is that of a payment by x402, which has one, and of nothing else"));
+            return Err((
+                "/transaction",
+                "is that of a payment by x402, which has one, and of nothing else",
+            ));
         }
         Ok(())
     }

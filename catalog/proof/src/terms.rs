@@ -132,7 +132,10 @@ impl VerifiedTerms {
         }
         // Otherwise the key of one service could sign for the addresses of another.
         if ServiceDid::of_origin(url) != *jws.did() {
-            return Err(malformed("/resourceUrl", "is not an address of the service that signed"));
+            return Err(malformed(
+                "/resourceUrl",
+                "is not an address of the service that signed",
+            ));
         }
         jws.holds(what, Timestamp::from_micros(0).plus(Duration::from_secs(issued)), keys)?;
         Ok(Self { terms, key: jws.key() })
@@ -153,7 +156,10 @@ impl VerifiedTerms {
 fn read(payload: &Map<String, Value>) -> Result<(&'static str, PaymentTerms), Error> {
     let value = Value::Object(payload.clone());
     Ok(if payload.contains_key("payer") {
-        (RECEIPT_NAME, PaymentTerms::Receipt(typed(RECEIPT_NAME, "/payload", value)?))
+        (
+            RECEIPT_NAME,
+            PaymentTerms::Receipt(typed(RECEIPT_NAME, "/payload", value)?),
+        )
     } else {
         (OFFER_NAME, PaymentTerms::Offer(typed(OFFER_NAME, "/payload", value)?))
     })

@@ -69,51 +69,80 @@ fn a_wallet_signs_in_as_clients_of_others_do() {
     with_nulls["signatureScheme"] = "eip191".into();
     read_at(&with_nulls, now()).unwrap();
     let bare = signed_again(|_| ());
-    assert_eq!(bare["signature"], signed_by_others()["signature"], "the text is the same");
+    assert_eq!(
+        bare["signature"],
+        signed_by_others()["signature"],
+        "the text is the same"
+    );
 }
 
 #[test]
 fn a_sign_in_that_is_not_for_this_service_now_is_refused() {
-    use SignInProblem::*;
     let with = |name: &str, value: &str| {
         let value = value.to_owned();
         signed_again(|signed| signed[name] = value.into())
     };
     for (signed, at, problem) in [
-        (with("domain", "sluice.example"), now(), Domain),
-        (with("domain", "evil.example"), now(), Domain),
-        (with("uri", "https://evil.example/paid/knowledge?id=1"), now(), Uri),
-        (with("uri", "https://sluice.example:8443.evil.example/"), now(), Uri),
-        (with("uri", "http://sluice.example:8443/"), now(), Uri),
-        (with("chainId", "eip155:8453"), now(), Chain),
-        (with("type", "ed25519"), now(), Chain),
-        (with("version", "2"), now(), Chain),
-        (with("issuedAt", "yesterday"), now(), IssuedAt),
-        (with("expirationTime", "soon"), now(), IssuedAt),
-        (signed_by_others(), later(301), TooOld),
-        (with("issuedAt", "2026-05-28T20:27:40Z"), now(), Future),
-        (with("expirationTime", "2026-05-28T20:26:39Z"), now(), Expired),
+        (with("domain", "sluice.example"), now(), SignInProblem::Domain),
+        (with("domain", "evil.example"), now(), SignInProblem::Domain),
+        (
+            with("uri", "https://evil.example/paid/knowledge?id=1"),
+            now(),
+            SignInProblem::Uri,
+        ),
+        (
+            with("uri", "https://sluice.example:8443.evil.example/"),
+            now(),
+            SignInProblem::Uri,
+        ),
+        (with("uri", "http://sluice.example:8443/"), now(), SignInProblem::Uri),
+        (with("chainId", "eip155:8453"), now(), SignInProblem::Chain),
+        (with("type", "ed25519"), now(), SignInProblem::Chain),
+        (with("version", "2"), now(), SignInProblem::Chain),
+        (with("issuedAt", "yesterday"), now(), SignInProblem::IssuedAt),
+        (with("expirationTime", "soon"), now(), SignInProblem::IssuedAt),
+        (signed_by_others(), later(301), SignInProblem::TooOld),
+        (with("issuedAt", "2026-05-28T20:27:40Z"), now(), SignInProblem::Future),
+        (
+            with("expirationTime", "2026-05-28T20:26:39Z"),
+            now(),
+            SignInProblem::Expired,
+        ),
         // Signed by another wallet, or changed after it was signed.
-        (with("address", "0x857b06519E91e3A54538791bDbb0E22373e36b66"), now(), Signature),
-        (with("address", "somebody"), now(), Signature),
+        (
+            with("address", "0x857b06519E91e3A54538791bDbb0E22373e36b66"),
+            now(),
+            SignInProblem::Signature,
+        ),
+        (with("address", "somebody"), now(), SignInProblem::Signature),
     ] {
         assert_eq!(read_at(&signed, at), Err(problem), "{signed}");
     }
     for name in ["statement", "nonce", "requestId"] {
         let mut changed = signed_by_others();
         changed[name] = "another".into();
-        assert_eq!(read_at(&changed, now()), Err(Signature), "{name}");
+        assert_eq!(read_at(&changed, now()), Err(SignInProblem::Signature), "{name}");
     }
     let mut cut = signed_by_others();
     cut["signature"] = "0xec23d5e4".into();
-    assert_eq!(read_at(&cut, now()), Err(Signature));
+    assert_eq!(read_at(&cut, now()), Err(SignInProblem::Signature));
     // A member that holds the rest of another message.
-    assert_eq!(read_at(&with("statement", "a\n\nURI: x"), now()), Err(Header));
+    assert_eq!(
+        read_at(&with("statement", "a\n\nURI: x"), now()),
+        Err(SignInProblem::Header)
+    );
     for text in ["", "%%%", "e30", "e30=", "W10="] {
-        assert_eq!(SignedIn::read(text, ORIGIN, Network::BASE_SEPOLIA, now()), Err(Header), "{text}");
+        assert_eq!(
+            SignedIn::read(text, ORIGIN, Network::BASE_SEPOLIA, now()),
+            Err(SignInProblem::Header),
+            "{text}"
+        );
     }
     let long = header(&with("statement", &"a".repeat(20_000)));
-    assert_eq!(SignedIn::read(&long, ORIGIN, Network::BASE_SEPOLIA, now()), Err(Header));
+    assert_eq!(
+        SignedIn::read(&long, ORIGIN, Network::BASE_SEPOLIA, now()),
+        Err(SignInProblem::Header)
+    );
 }
 
 #[test]
@@ -133,19 +162,35 @@ fn a_challenge_has_its_extensions_with_their_schemas() {
     let challenge = challenge();
     let value = challenge.value("https://sluice.example:8443/paid/knowledge?id=1", &asset());
     let names: Vec<&String> = value.as_object().unwrap().keys().collect();
-    assert_eq!(names, ["bazaar", "offer-receipt", "payment-identifier", "sign-in-with-x"]);
+    assert_eq!(
+        names,
+        ["bazaar", "offer-receipt", "payment-identifier", "sign-in-with-x"]
+    );
     for (name, extension) in value.as_object().unwrap() {
-        assert!(extension["info"].is_object() && extension["schema"]["type"] == "object", "{name}");
+        assert!(
+            extension["info"].is_object() && extension["schema"]["type"] == "object",
+            "{name}"
+        );
     }
     let sign_in = &value["sign-in-with-x"];
     assert_eq!(sign_in["info"]["domain"], "sluice.example:8443");
     assert_eq!(sign_in["info"]["issuedAt"], "2026-05-28T20:26:40Z");
     assert_eq!(sign_in["info"]["expirationTime"], "2026-05-28T20:31:40Z");
     assert_eq!(sign_in["supportedChains"][0]["chainId"], "eip155:84532");
-    assert_eq!(value["offer-receipt"]["info"]["offers"][0]["signature"], challenge.offer.as_str());
+    assert_eq!(
+        value["offer-receipt"]["info"]["offers"][0]["signature"],
+        challenge.offer.as_str()
+    );
     // A pack of credits is not owned.
-    let pack = ChallengeExtensions { sign_in: None, ..challenge };
-    assert!(pack.value("https://sluice.example:8443/paid/credits", &asset()).get("sign-in-with-x").is_none());
+    let pack = ChallengeExtensions {
+        sign_in: None,
+        ..challenge
+    };
+    assert!(
+        pack.value("https://sluice.example:8443/paid/credits", &asset())
+            .get("sign-in-with-x")
+            .is_none()
+    );
 }
 
 #[test]
@@ -153,11 +198,25 @@ fn an_identifier_has_one_form() {
     let given = |id: Value| json!({"extensions": {"payment-identifier": {"info": {"required": false, "id": id}}}});
     assert_eq!(identifier_of(&json!({})).unwrap(), None);
     assert_eq!(identifier_of(&given(Value::Null)).unwrap(), None);
-    for id in ["pay_7d5d747be160e280504c099d984bcfe0", &"a".repeat(16), &"A-_9".repeat(32)] {
+    for id in [
+        "pay_7d5d747be160e280504c099d984bcfe0",
+        &"a".repeat(16),
+        &"A-_9".repeat(32),
+    ] {
         assert_eq!(identifier_of(&given(id.into())).unwrap(), Some(id));
     }
-    for id in [json!("a".repeat(15)), json!("a".repeat(129)), json!("pay.7d5d747be160e28"), json!("é".repeat(16)), json!(7)] {
-        assert_eq!(identifier_of(&given(id.clone())).unwrap_err().field, "payment-identifier", "{id}");
+    for id in [
+        json!("a".repeat(15)),
+        json!("a".repeat(129)),
+        json!("pay.7d5d747be160e28"),
+        json!("é".repeat(16)),
+        json!(7),
+    ] {
+        assert_eq!(
+            identifier_of(&given(id.clone())).unwrap_err().field,
+            "payment-identifier",
+            "{id}"
+        );
     }
 }
 
@@ -187,6 +246,9 @@ fn a_receipt_of_a_settlement_has_the_one_that_the_service_signed() {
     let message = receipt.message(&asset());
     assert_eq!(message["network"], "base-sepolia");
     let signed = &message["extensions"]["offer-receipt"];
-    assert_eq!(signed["info"]["receipt"], json!({"format": "jws", "signature": "a.b.c"}));
+    assert_eq!(
+        signed["info"]["receipt"],
+        json!({"format": "jws", "signature": "a.b.c"})
+    );
     assert_eq!(signed["schema"]["required"], json!(["receipt"]));
 }

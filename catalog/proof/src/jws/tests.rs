@@ -30,7 +30,10 @@ fn a_signature_is_read_back_and_belongs_to_its_key() {
     let service = Service::new(1);
     let text = sign(&payload(), &did(), &service.secrets[0]);
     let jws = CompactJws::parse(&text).unwrap();
-    assert_eq!((jws.did(), jws.key(), jws.payload()), (&did(), service.keys[0].key_id, &payload()));
+    assert_eq!(
+        (jws.did(), jws.key(), jws.payload()),
+        (&did(), service.keys[0].key_id, &payload())
+    );
     jws.holds("receipt", at(5), &service.keys()).unwrap();
     let other = Service::new(9);
     let refused = jws.holds("receipt", at(5), &other.keys()).unwrap_err();
@@ -76,7 +79,11 @@ fn the_document_has_the_keys_that_count() {
     service.rotate(10);
     service.revoke(1, 20);
     let document = DidDocument::of_keys(&did(), &service.keys);
-    let ids: Vec<_> = document.verification_method.iter().map(|method| method.id.clone()).collect();
+    let ids: Vec<_> = document
+        .verification_method
+        .iter()
+        .map(|method| method.id.clone())
+        .collect();
     let key = |index: usize| did().key(service.keys[index].key_id);
     assert_eq!(ids, [key(0), key(2)], "the revoked one is left out");
     assert_eq!(document.assertion_method, [key(2)]);

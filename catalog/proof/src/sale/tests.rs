@@ -80,7 +80,10 @@ fn a_receipt_that_was_changed_or_cut_is_refused() {
     }
     let mut extra = signed.clone();
     extra["note"] = "more".into();
-    assert!(matches!(parse(&extra.to_string(), &service), Err(Error::Signature { .. })));
+    assert!(matches!(
+        parse(&extra.to_string(), &service),
+        Err(Error::Signature { .. })
+    ));
     for member in signed.as_object().unwrap().keys() {
         let mut shorter = signed.clone();
         shorter.as_object_mut().unwrap().remove(member);
@@ -103,7 +106,14 @@ fn a_receipt_keeps_the_rules_of_its_members() {
     };
     sign(unit(), &service).unwrap();
     // The text was erased before the receipt was made.
-    sign(SaleReceipt { body_sha256: None, ..unit() }, &service).unwrap();
+    sign(
+        SaleReceipt {
+            body_sha256: None,
+            ..unit()
+        },
+        &service,
+    )
+    .unwrap();
     let by_wallet = || SaleReceipt {
         paid_with: PaidWith::X402,
         transaction: Some(format!("0x{}", "07".repeat(32))),
@@ -111,16 +121,61 @@ fn a_receipt_keeps_the_rules_of_its_members() {
     };
     sign(by_wallet(), &service).unwrap();
     for (path, wrong) in [
-        ("/item", SaleReceipt { item: "tide-levels".to_owned(), ..receipt() }),
-        ("/contentRoot", SaleReceipt { content_root: None, ..receipt() }),
-        ("/contentRoot", SaleReceipt { content_root: receipt().content_root, ..unit() }),
-        ("/bodySha256", SaleReceipt { body_sha256: unit().body_sha256, ..receipt() }),
-        ("/feeMicro", SaleReceipt { fee_micro: 500_001, ..receipt() }),
-        ("/transaction", SaleReceipt { transaction: None, ..by_wallet() }),
-        ("/transaction", SaleReceipt { transaction: by_wallet().transaction, ..receipt() }),
+        (
+            "/item",
+            SaleReceipt {
+                item: "tide-levels".to_owned(),
+                ..receipt()
+            },
+        ),
+        (
+            "/contentRoot",
+            SaleReceipt {
+                content_root: None,
+                ..receipt()
+            },
+        ),
+        (
+            "/contentRoot",
+            SaleReceipt {
+                content_root: receipt().content_root,
+                ..unit()
+            },
+        ),
+        (
+            "/bodySha256",
+            SaleReceipt {
+                body_sha256: unit().body_sha256,
+                ..receipt()
+            },
+        ),
+        (
+            "/feeMicro",
+            SaleReceipt {
+                fee_micro: 500_001,
+                ..receipt()
+            },
+        ),
+        (
+            "/transaction",
+            SaleReceipt {
+                transaction: None,
+                ..by_wallet()
+            },
+        ),
+        (
+            "/transaction",
+            SaleReceipt {
+                transaction: by_wallet().transaction,
+                ..receipt()
+            },
+        ),
     ] {
         let refused = sign(wrong, &service).unwrap_err();
-        assert!(matches!(&refused, Error::Malformed { path: at, .. } if at == path), "{path}: {refused}");
+        assert!(
+            matches!(&refused, Error::Malformed { path: at, .. } if at == path),
+            "{path}: {refused}"
+        );
     }
 }
 
@@ -131,7 +186,10 @@ fn a_receipt_outlives_the_rotation_of_its_key_and_not_its_revocation() {
     service.rotate(30);
     parse(&before, &service).unwrap();
     // Signed by the retired key, with a time at which it was retired already.
-    let late = SaleReceipt { issued_at: at(31), ..receipt() };
+    let late = SaleReceipt {
+        issued_at: at(31),
+        ..receipt()
+    };
     let late = SignedStatement::sign(late, &service.secrets[0], &service.keys[0]).unwrap();
     let refused = parse(&late.text().unwrap(), &service).unwrap_err();
     assert!(matches!(refused, Error::Retired { .. }), "{refused}");

@@ -56,11 +56,17 @@ fn a_service_signs_for_its_own_addresses_only() {
         resource_url: "https://other.example/paid/knowledge?id=1".to_owned(),
         ..receipt()
     };
-    let later = PaymentReceipt { version: 2, ..receipt() };
+    let later = PaymentReceipt {
+        version: 2,
+        ..receipt()
+    };
     for (path, wrong) in [("/resourceUrl", elsewhere), ("/version", later)] {
         let text = wrong.sign(&did(), &service.secrets[0]).unwrap();
         let refused = VerifiedTerms::parse(&text, &service.keys()).unwrap_err();
-        assert!(matches!(&refused, Error::Malformed { path: at, .. } if at == path), "{path}: {refused}");
+        assert!(
+            matches!(&refused, Error::Malformed { path: at, .. } if at == path),
+            "{path}: {refused}"
+        );
     }
 }
 
@@ -72,7 +78,10 @@ fn an_offer_counts_while_its_key_does() {
     assert_eq!(*verified.terms(), PaymentTerms::Offer(offer()));
     service.rotate(25);
     VerifiedTerms::parse(&text, &service.keys()).unwrap();
-    let late = OfferTerms { valid_until: second(at(26)) + OFFER_SECONDS, ..offer() };
+    let late = OfferTerms {
+        valid_until: second(at(26)) + OFFER_SECONDS,
+        ..offer()
+    };
     let late = late.sign(&did(), &service.secrets[0]).unwrap();
     let refused = VerifiedTerms::parse(&late, &service.keys()).unwrap_err();
     assert!(matches!(refused, Error::Retired { what: "offer", .. }), "{refused}");
