@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use types::{Contract, DatasetId, Timestamp, Version};
 
-use crate::signature::Signature;
+pub use crate::statement::{KeyEndorsement, Signature};
 use crate::{Error, FileHash, Key, KeyId, Root, SigningKey, time};
 
 /// The name of the document in errors.
@@ -118,7 +118,8 @@ pub struct SignedManifest {
     /// The manifest, with addresses.
     #[serde(flatten)]
     pub manifest: Manifest,
-    /// The signature over the manifest without addresses.
+    /// The signature over `sluice-manifest-1`, a line feed, and the canonical form of the manifest without this member,
+    /// `urlsExpireAt` and the `url` of each part.
     pub signature: Signature,
 }
 
@@ -137,10 +138,9 @@ impl Manifest {
         for (part, url) in self.parts.iter_mut().zip(urls) {
             part.url = url;
         }
-        let signature = Signature::make(secret, key, &bytes)?;
         Ok(SignedManifest {
+            signature: Signature::over(&bytes, secret, key)?,
             manifest: self,
-            signature,
         })
     }
 

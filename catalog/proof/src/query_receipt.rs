@@ -86,21 +86,14 @@ impl Statement for QueryReceipt {
         self.issued_at
     }
 
-    fn check(&self) -> Result<(), Error> {
-        let malformed = |path: &str, problem: &str| {
-            Err(Error::Malformed {
-                what: Self::NAME,
-                path: path.to_owned(),
-                problem: problem.to_owned(),
-            })
-        };
+    fn check(&self) -> Result<(), (&'static str, &'static str)> {
         if self.reproducible != self.why.is_empty() {
-            return malformed("/reproducible", "does not agree with `why`");
+            return Err(("/reproducible", "does not agree with `why`"));
         }
         let rows = u32::try_from(self.row_count).ok();
         let end = rows.and_then(|rows| self.offset.checked_add(rows));
         if self.next_offset.is_some() && self.next_offset != end {
-            return malformed("/nextOffset", "is not `offset` plus `rowCount`");
+            return Err(("/nextOffset", "is not `offset` plus `rowCount`"));
         }
         Ok(())
     }

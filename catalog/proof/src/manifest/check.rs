@@ -1,4 +1,4 @@
-//! The rules of a manifest: its signature, and the consistency of its parts with its version.
+//! The rules of a manifest: the right to sign it, and the consistency of its parts with its version.
 //!
 //! Invariant: [`VerifiedManifest`] is created only here, from a manifest that keeps every rule.
 
@@ -7,9 +7,8 @@ use std::collections::HashSet;
 use serde_json::Value;
 use types::Version;
 
-use super::{DOCUMENT_NAME, Manifest, Part, VerifiedManifest, unaddressed};
+use super::{DOCUMENT_NAME, Manifest, Part, Signature, VerifiedManifest, unaddressed};
 use crate::json::{object, signed_bytes, typed};
-use crate::signature::Signature;
 use crate::{Error, Keys, Root};
 
 /// The longest name of a part, in bytes.
@@ -24,7 +23,7 @@ impl VerifiedManifest {
         let signature: Signature = typed(DOCUMENT_NAME, "/signature", signature)?;
         let manifest: Manifest = typed(DOCUMENT_NAME, "", addressed.clone().into())?;
         let bytes = signed_bytes(manifest.format.name(), unaddressed(addressed));
-        signature.check(DOCUMENT_NAME, manifest.issued_at, keys, &bytes)?;
+        signature.holds(DOCUMENT_NAME, manifest.issued_at, &bytes, keys)?;
         shape(&manifest)?;
         Ok(Self {
             received,
