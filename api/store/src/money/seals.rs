@@ -1,6 +1,6 @@
 //! Seals of the ledger: the movements of a UTC day as a hash that covers the day before, with a signature.
 //!
-//! Invariant: a day is closed before it is hashed. [`post`](super::post) refuses an event of a closed day, so a hash
+//! Invariant: a day is closed before it is hashed. [`post`](super::post) gives no event a time in a closed day, so a hash
 //! that was computed once stays the hash of its day. Days are closed one after the other, without a gap.
 
 use sqlx::{AnyConnection, Executor};
@@ -274,18 +274,20 @@ const NUMBERS: [&str; 7] = [
     "credit_after",
 ];
 
-/// Refuses an event of a closed day. Until the transaction ends, the day of the event is not closed.
-pub(super) async fn refuse_sealed(cx: &mut AnyConnection, at: Timestamp) -> Result<(), Error> {
+/// Returns the time of an event: `now`, or the beginning of the first open day if the day of `now` is closed. Until the
+/// transaction ends, that day is not closed.
+///
+/// A day is closed too early by a clock that ran ahead, and an event has to have a day all the same.
+pub(super) async fn open_time(cx: &mut AnyConnection, now: Timestamp) -> Result<Timestamp, Error> {
     // An update that finds no row still locks the table against `close` on PostgreSQL. A query would
     // see no row, and the day could be closed and hashed before its event is committed.
-    let sealed = sql!(
-        "UPDATE ledger_seals SET before = before WHERE day >= $1 RETURNING day",
-        at.day()
+    let closed = sql!(
+        "UPDATE ledger_seals SET before = before
+         WHERE day = (SELECT MAX(day) FROM ledger_seals) AND day >= $1 RETURNING day",
+        now.day()
     )
     .row_if_any(cx)
     .await?;
-    match sealed {
-        Some(_) => Err(Error::Sealed { at }),
-        None => Ok(()),
-    }
+    let closed: Option<i64> = closed.map(|row| row.get("day")).transpose()?;
+    Ok(closed.map_or(now, |day| Timestamp::of_day(day.saturating_add(1))))
 }
