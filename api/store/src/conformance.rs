@@ -12,6 +12,7 @@
 pub mod accounts;
 pub mod activity;
 pub mod apps;
+pub mod archive;
 pub mod claims;
 pub mod collectors;
 pub mod community;
@@ -172,6 +173,8 @@ macro_rules! store_suite {
                 a_day_of_storage_is_charged_once;
             seals: days_are_sealed_in_order, a_sealed_day_takes_no_event, one_of_many_seals_a_day,
                 an_altered_day_breaks_its_seal, a_clock_that_is_set_back_does_not_stop_the_ledger;
+            archive: a_month_leaves_the_database_whole, only_a_sealed_month_leaves_the_database,
+                a_month_ends_although_its_numbers_do_not, an_altered_archive_is_found;
             profiles: the_newest_version_is_built_once, what_was_asked_for_is_built_first,
                 milestones_are_far_apart, a_choice_begins_milestones, documents_that_nobody_needs_go,
                 a_build_that_fails_waits_longer_each_time, documents_of_a_lost_version_are_not_found;

@@ -105,10 +105,11 @@ pub use moderation::{
     Uphold,
 };
 pub use money::{
-    Balances, Bought, CheckTerms, ClosedDay, Dispute, DisputeOpened, DisputeResolution, DisputeResolved, EgressLease,
-    EgressLeased, Entry, EntryCursor, EntryFilter, Granted, Money, MoneyFault, NewDeposit, NewDispute, NewGrant,
-    NewPayout, NewPurchase, Offer, Payable, PayoutPicked, PayoutRow, PayoutState, Purchased, Sale, SaleState,
-    SaleTerms, Seal, Seller, Settled, Settlement, StorageCharged, Treasury, WalletRefund,
+    ArchiveProof, Balances, Bought, CheckTerms, ClosedDay, Dispute, DisputeOpened, DisputeResolution, DisputeResolved,
+    EgressLease, EgressLeased, Entry, EntryCursor, EntryFilter, Granted, LedgerMovement, Money, MoneyFault,
+    MonthArchived, NewDeposit, NewDispute, NewGrant, NewPayout, NewPurchase, Offer, Payable, PayoutPicked, PayoutRow,
+    PayoutState, Purchased, Sale, SaleState, SaleTerms, Seal, Seller, Settled, Settlement, StorageCharged, Treasury,
+    WalletRefund,
 };
 pub use outcomes::{Applied, OutcomeRow};
 pub use payments::{

@@ -3,6 +3,7 @@
 //! Invariant: a balance changes only by `post`, together with the rows that prove it. No statement reads a balance and
 //! writes it later.
 
+mod archive;
 mod check;
 mod disputes;
 mod entitlements;
@@ -22,6 +23,7 @@ mod treasury;
 mod usage;
 mod view;
 
+pub use archive::{ArchiveProof, LedgerMovement, MonthArchived};
 pub use check::{CheckTerms, MoneyFault};
 pub use disputes::{Dispute, DisputeOpened, DisputeResolved, NewDispute, Resolution as DisputeResolution};
 pub use grants::{Granted, NewGrant};

@@ -10,7 +10,7 @@ use crate::{ClosedDay, EntryCursor, EntryFilter, Error, Granted, NewGrant, Seal,
 /// Seconds of a day.
 const DAY: i64 = 86_400;
 
-fn seal(closed: ClosedDay) -> Seal {
+pub(super) fn seal(closed: ClosedDay) -> Seal {
     Seal {
         closed,
         key_id: "key".to_owned(),
@@ -197,7 +197,7 @@ pub async fn an_altered_day_breaks_its_seal(url: &str) {
     assert!(found.iter().any(|fault| fault.rule == "M4"), "{found:?}");
 }
 
-async fn run(store: &Store, text: String) {
+pub(super) async fn run(store: &Store, text: String) {
     let running = store.write_aside(move |cx| {
         Box::pin(async move {
             sqlx::query(sqlx::AssertSqlSafe(text)).execute(cx).await?;

@@ -38,6 +38,26 @@ impl MoneyFault {
             problem,
         }
     }
+
+    pub(super) fn of_shape(kind: &str, debit: &str, credit: &str) -> Self {
+        Self {
+            rule: "M1",
+            subject: format!("{kind}: {debit} to {credit}"),
+            problem: "an event of this kind has no such movement",
+        }
+    }
+}
+
+/// Returns true if an event of this kind moves something between accounts of these kinds.
+pub(super) fn is_shape(kind: &str, debit: &str, credit: &str) -> bool {
+    match (
+        EventKind::parse(kind),
+        AccountKind::parse(debit),
+        AccountKind::parse(credit),
+    ) {
+        (Some(kind), Some(debit), Some(credit)) => kind.allows(debit, credit),
+        _ => false,
+    }
 }
 
 /// Facts that the rules need beside the database.
@@ -75,11 +95,16 @@ const FORGOTTEN: Duration = Duration::from_hours(1);
 /// Time by which the clocks of two replicas may differ.
 const SKEW: Duration = Duration::from_mins(1);
 
-/// Movements of every account: account, number, balance after, signed change.
+/// Movements of every account: account, number, balance after, signed change; and the openings at which they begin.
 // Each transfer is seen from both of its accounts, and by the side of the account it raises or lowers
 // it.
-const MOVES: &str = "
-    WITH moves AS (
+pub(super) const MOVES: &str = "
+    WITH openings AS (
+        SELECT ledger_openings.account AS account, ledger_openings.seq AS seq, ledger_openings.balance AS balance
+        FROM ledger_openings
+        JOIN (SELECT account, MAX(month) AS month FROM ledger_openings GROUP BY account) AS newest
+             ON newest.account = ledger_openings.account AND newest.month = ledger_openings.month),
+    moves AS (
         SELECT debit_account AS account, debit_seq AS seq, debit_after AS after, amount AS debit, 0 AS credit
         FROM ledger_transfers
         UNION ALL
@@ -166,10 +191,13 @@ impl Money<'_> {
         let broken = format!(
             "{MOVES},
              steps AS (
-                 SELECT account, seq, after, effect,
-                        LAG(after, 1, CAST(0 AS BIGINT)) OVER (PARTITION BY account ORDER BY seq) AS before,
-                        ROW_NUMBER() OVER (PARTITION BY account ORDER BY seq) AS number
-                 FROM signed)
+                 SELECT signed.account AS account, signed.seq AS seq, signed.after AS after, signed.effect AS effect,
+                        LAG(signed.after, 1, COALESCE(openings.balance, CAST(0 AS BIGINT)))
+                            OVER (PARTITION BY signed.account ORDER BY signed.seq) AS before,
+                        COALESCE(openings.seq, 0)
+                            + ROW_NUMBER() OVER (PARTITION BY signed.account ORDER BY signed.seq) AS number
+                 FROM signed LEFT JOIN openings ON openings.account = signed.account
+                 WHERE signed.seq > COALESCE(openings.seq, 0))
              SELECT DISTINCT account AS subject FROM steps WHERE seq <> number OR after <> before + effect LIMIT {limit}"
         );
         self.collect(
@@ -181,12 +209,14 @@ impl Money<'_> {
         .await?;
         let unequal = format!(
             "{MOVES},
-             totals AS (SELECT account, COUNT(*) AS moves, CAST(SUM(effect) AS BIGINT) AS balance
-                        FROM signed GROUP BY account)
+             totals AS (SELECT signed.account AS account, COUNT(*) AS moves, CAST(SUM(effect) AS BIGINT) AS balance
+                        FROM signed LEFT JOIN openings ON openings.account = signed.account
+                        WHERE signed.seq > COALESCE(openings.seq, 0) GROUP BY signed.account)
              SELECT ledger_accounts.id AS subject FROM ledger_accounts
              LEFT JOIN totals ON totals.account = ledger_accounts.id
-             WHERE ledger_accounts.balance <> COALESCE(totals.balance, 0)
-                OR ledger_accounts.moves <> COALESCE(totals.moves, 0) LIMIT {limit}"
+             LEFT JOIN openings ON openings.account = ledger_accounts.id
+             WHERE ledger_accounts.balance <> COALESCE(totals.balance, 0) + COALESCE(openings.balance, 0)
+                OR ledger_accounts.moves <> COALESCE(totals.moves, 0) + COALESCE(openings.seq, 0) LIMIT {limit}"
         );
         self.collect(faults, "M2", "the balance is not that of the movements", &unequal)
             .await
@@ -212,20 +242,8 @@ impl Money<'_> {
             .await?;
         // Compared by the code that posts, so that a kind of event has its shape in one place.
         for (kind, debit, credit) in pairs {
-            let allowed = match (
-                EventKind::parse(&kind),
-                AccountKind::parse(&debit),
-                AccountKind::parse(&credit),
-            ) {
-                (Some(kind), Some(debit), Some(credit)) => kind.allows(debit, credit),
-                _ => false,
-            };
-            if !allowed {
-                faults.push(MoneyFault {
-                    rule: "M1",
-                    subject: format!("{kind}: {debit} to {credit}"),
-                    problem: "an event of this kind has no such movement",
-                });
+            if !is_shape(&kind, &debit, &credit) {
+                faults.push(MoneyFault::of_shape(&kind, &debit, &credit));
             }
         }
         Ok(())

@@ -3,12 +3,20 @@
 //! Invariant: the rows of a statement are the subjects that break its rule.
 
 /// Rules that are one statement each: its rows are the subjects that break the rule.
-pub(super) const STATEMENTS: [(&str, &str, &str); 17] = [
+pub(super) const STATEMENTS: [(&str, &str, &str); 18] = [
     (
         "M1",
         "the event has no movement",
+        // The movements of an archived month are in its file.
         "SELECT id AS subject FROM ledger_events
-         WHERE NOT EXISTS (SELECT 1 FROM ledger_transfers WHERE ledger_transfers.event_id = ledger_events.id)",
+         WHERE ledger_events.month > (SELECT COALESCE(MAX(month), -1) FROM ledger_openings)
+           AND NOT EXISTS (SELECT 1 FROM ledger_transfers WHERE ledger_transfers.event_id = ledger_events.id)",
+    ),
+    (
+        "M4",
+        "the movement is of a month that is archived",
+        "SELECT event_id AS subject FROM ledger_transfers
+         WHERE month <= (SELECT COALESCE(MAX(month), -1) FROM ledger_openings)",
     ),
     (
         "M6",
@@ -17,8 +25,9 @@ pub(super) const STATEMENTS: [(&str, &str, &str); 17] = [
          LEFT JOIN ledger_events ON ledger_events.key = sales.id
               AND ledger_events.kind = CASE WHEN sales.paid_with = 'given' THEN 'trial_sale' ELSE 'sale' END
          WHERE ledger_events.id IS NULL
-            OR sales.price <> (SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM ledger_transfers
-                               WHERE ledger_transfers.event_id = ledger_events.id)",
+            OR (ledger_events.month > (SELECT COALESCE(MAX(month), -1) FROM ledger_openings)
+                AND sales.price <> (SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM ledger_transfers
+                                    WHERE ledger_transfers.event_id = ledger_events.id))",
     ),
     (
         "M6",
@@ -89,7 +98,7 @@ pub(super) const STATEMENTS: [(&str, &str, &str); 17] = [
         "M12",
         "the released sum is not that of the released sales",
         "SELECT ledger_events.id AS subject FROM ledger_events
-         WHERE kind = 'release'
+         WHERE kind = 'release' AND ledger_events.month > (SELECT COALESCE(MAX(month), -1) FROM ledger_openings)
            AND (SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM ledger_transfers
                 WHERE ledger_transfers.event_id = ledger_events.id)
              <> (SELECT CAST(COALESCE(SUM(share), 0) AS BIGINT) FROM sales
