@@ -3,10 +3,10 @@
 mod files;
 mod own;
 mod pay;
+mod verify;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -15,7 +15,8 @@ use crate::roles::ProcessRole;
 
 pub use files::{CreateArgs, InferArgs, ProjectArgs, PushArgs, ReadingArgs, RefusedEffect};
 pub use own::{ArchiveArgs, DeleteArgs, LoginArgs, UploadsArgs, UploadsCommand, WhoamiArgs};
-pub use pay::{PaymentDecision, PaymentsCommand, PayoutCommands, PayoutDecision};
+pub use pay::{LedgerCommand, LedgerMonth, PaymentDecision, PaymentsCommand, PayoutCommands, PayoutDecision};
+pub use verify::{ReceiptArgs, VerifyArgs, VerifyCommand};
 
 /// The fewest records that a quickstart streams.
 pub const MIN_RECORDS: u32 = 5_000;
@@ -392,35 +393,6 @@ pub enum KeysCommand {
     },
 }
 
-/// Commands for the ledger of money.
-#[derive(Clone, Copy, Debug, Subcommand)]
-pub enum LedgerCommand {
-    /// Move the movements of whole months, which are sealed to their last day, out of the database into files
-    Archive {
-        /// The first month that stays, such as `2025-11`
-        #[arg(long, value_name = "MONTH")]
-        before: LedgerMonth,
-    },
-}
-
-/// A UTC month, counted from January 1970.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LedgerMonth(pub i64);
-
-impl FromStr for LedgerMonth {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        // `2025-1` would be a valid time too, with the text that follows.
-        let is_long_enough = text.len() == "2025-11".len();
-        let begin = format!("{text}-01T00:00:00Z").parse::<types::Timestamp>();
-        let begin = begin.ok().filter(|_| is_long_enough);
-        begin
-            .map(|begin| Self(begin.month()))
-            .ok_or("not a month as in `2025-11`")
-    }
-}
-
 /// Options of `query`.
 #[derive(Clone, Debug, Args)]
 #[command(disable_version_flag = true)]
@@ -502,52 +474,6 @@ pub struct PullArgs {
     pub trust: TrustArgs,
 }
 
-/// Options of `verify`: a folder, or a receipt.
-#[derive(Clone, Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-pub struct VerifyArgs {
-    /// The folder of the pulled version; a folder with the name of a command is `./NAME`
-    #[arg(required = true)]
-    pub dir: Option<PathBuf>,
-    /// The keys document to trust, fetched from the service itself (`GET /.well-known/service-keys`); without it, the
-    /// folder's keys must be those of a service that this machine knows
-    #[arg(long, value_name = "FILE")]
-    pub keys: Option<PathBuf>,
-    /// The service keys that are trusted.
-    #[command(flatten)]
-    pub trust: TrustArgs,
-    /// What is verified instead of a folder.
-    #[command(subcommand)]
-    pub command: Option<VerifyCommand>,
-}
-
-/// What `verify` verifies beside folders.
-#[derive(Clone, Debug, Subcommand)]
-pub enum VerifyCommand {
-    /// Verify a receipt offline: its keys and signature, and what it says
-    Receipt(ReceiptArgs),
-}
-
-/// Options of `verify receipt`.
-#[derive(Clone, Debug, Args)]
-pub struct ReceiptArgs {
-    /// The receipt: a JSON file
-    pub file: PathBuf,
-    /// The answer that a query receipt is about, as the service sent it, to be compared
-    #[arg(long, value_name = "FILE")]
-    pub answer: Option<PathBuf>,
-    /// The keys document to trust, fetched from the service itself (`GET /.well-known/service-keys`); without it, the
-    /// receipt must be of a service that this machine knows
-    #[arg(long, value_name = "FILE")]
-    pub keys: Option<PathBuf>,
-    /// The service keys that are trusted.
-    #[command(flatten)]
-    pub trust: TrustArgs,
-    /// The folder of the pulled version over which a query is run again: `--data`, which every command accepts.
-    #[arg(skip)]
-    pub data: Option<PathBuf>,
-}
-
 /// Options of `config`, of which one is required.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct ConfigArguments {
@@ -587,52 +513,6 @@ mod tests {
         assert_eq!(role(&[]), Some(ProcessRole::All));
         assert_eq!(role(&["--role", "worker"]), Some(ProcessRole::Worker));
         assert_eq!(role(&["--role", "queen"]), None);
-    }
-
-    #[test]
-    fn a_month_has_a_year_and_a_number() {
-        assert_eq!("2025-11".parse(), Ok(LedgerMonth(670)));
-        assert_eq!("1970-01".parse(), Ok(LedgerMonth(0)));
-        for wrong in [
-            "2025-13",
-            "2025-1",
-            "2025-00",
-            "25-11",
-            "2025-11-01",
-            "2025",
-            "",
-            "x",
-            "2025-1 ",
-        ] {
-            assert!(wrong.parse::<LedgerMonth>().is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_receipt_is_verified_by_its_own_command() {
-        let verify = |arguments: &[&str]| Cli::try_parse_from([&["sluice", "verify"], arguments].concat());
-        let cli = verify(&["receipt", "r.json", "--answer", "a.json", "--data", "tides"]).unwrap();
-        assert_eq!(cli.global.data, Some("tides".into()));
-        let Command::Verify(VerifyArgs {
-            command: Some(VerifyCommand::Receipt(receipt)),
-            ..
-        }) = cli.command
-        else {
-            panic!("another command")
-        };
-        assert_eq!((receipt.file, receipt.answer), ("r.json".into(), Some("a.json".into())));
-        let Command::Verify(folder) = verify(&["./receipt", "--keys", "k.json"]).unwrap().command else {
-            panic!("another command")
-        };
-        assert_eq!((folder.dir, folder.command.is_none()), (Some("./receipt".into()), true));
-        for wrong in [
-            &[][..],
-            &["receipt"],
-            &["tides", "--answer", "a.json"],
-            &["tides", "receipt", "r.json"],
-        ] {
-            assert_eq!(verify(wrong).unwrap_err().exit_code(), 2, "{wrong:?}");
-        }
     }
 
     #[test]
