@@ -34,6 +34,8 @@ use file::{ArchivedMonth, MonthMovements, MonthWriter, month_name};
 const FOLDER: &str = "ledger";
 /// Faults of one file that are shown.
 const FILE_FAULTS: usize = 20;
+/// Fault of a file that is not there.
+const MISSING: &str = "the file of an archived month is missing";
 
 /// Runs a command and prints the months that were archived.
 pub async fn run(config: &Config, command: LedgerCommand) -> anyhow::Result<()> {
@@ -60,16 +62,19 @@ async fn archive(config: &Config, store: &Store, before: LedgerMonth, done: &mut
                 "{name} is not sealed to its last day; a process of the role `api` seals a day ten minutes after its end"
             );
         };
-        let (written, movements) = encoded(store, &seals).await?;
-        files.put(&parquet(&name), written).await?;
+        files.put(&parquet(&name), encoded(store, &seals).await?).await?;
         // What is read back may be of an earlier run that ended here. It is what the days were sealed with, or nothing is
         // deleted.
         let found = files.get(&parquet(&name)).await?;
         let found = found.with_context(|| format!("`{}` was written and is not there", shown(&parquet(&name))))?;
-        let document = ArchivedMonth::of(month, &found, movements, &seals);
-        files.put(&json_name(&name), document.to_json()?.into()).await?;
         let mut proof = ArchiveProof::default();
-        if let Some(fault) = files.faults(store, month, &mut proof).await?.first() {
+        let (movements, mut faults) = movement_faults(store, month, found.clone(), &mut proof).await?;
+        if faults.is_empty() {
+            let document = ArchivedMonth::of(month, &found, movements, &seals);
+            files.put(&json_name(&name), document.to_json()?.into()).await?;
+            faults.extend(files.document_fault(&document, &name).await?);
+        }
+        if let Some(fault) = faults.first() {
             bail!(
                 "{name} stays in the database, because `{}` differs from it: {}; move the file away and try again",
                 fault.subject,
@@ -113,7 +118,7 @@ async fn refuse_broken(config: &Config, layout: &DataLayout, store: &Store) -> a
 }
 
 /// Encodes the movements of a month.
-async fn encoded(store: &Store, seals: &[Seal]) -> anyhow::Result<(Bytes, u64)> {
+async fn encoded(store: &Store, seals: &[Seal]) -> anyhow::Result<Bytes> {
     let mut writer = MonthWriter::new()?;
     for seal in seals {
         let mut last = String::new();
@@ -250,43 +255,55 @@ impl LedgerFiles {
     /// Returns what is wrong with the files of a month, and adds its movements to `proof`.
     async fn faults(&self, store: &Store, month: i64, proof: &mut ArchiveProof) -> anyhow::Result<Vec<MoneyFault>> {
         let name = month_name(month);
-        let fault = |name: String, problem: &'static str| MoneyFault {
-            rule: "M4",
-            subject: shown(&name),
-            problem,
+        let Some(found) = self.get(&parquet(&name)).await? else {
+            return Ok(vec![fault(&parquet(&name), MISSING)]);
         };
-        let mut faults = Vec::new();
-        let (movements, document) = (self.get(&parquet(&name)).await?, self.get(&json_name(&name)).await?);
-        let Some(movements) = movements else {
-            return Ok(vec![fault(parquet(&name), "the file of an archived month is missing")]);
-        };
-        let Ok(mut read) = MonthMovements::read(movements.clone()) else {
-            return Ok(vec![fault(parquet(&name), "the file is not one of movements")]);
-        };
-        let mut count = 0;
-        let subject = shown(&parquet(&name));
-        let mut counted = read.by_ref().inspect(|_| count += 1);
-        let found = store
-            .money()
-            .archived_days(month, &subject, &mut counted, proof)
-            .await?;
-        drop(counted);
-        faults.extend(found);
-        if read.problem().is_some() {
-            faults.push(fault(parquet(&name), "the file cannot be read to its end"));
-        }
-        let Some(document) = document else {
-            faults.push(fault(json_name(&name), "the file of an archived month is missing"));
-            return Ok(faults);
-        };
+        let (movements, mut faults) = movement_faults(store, month, found.clone(), proof).await?;
         let seals = store.money().month_seals(month).await?.unwrap_or_default();
-        if !ArchivedMonth::of(month, &movements, count, &seals).is_in(&document) {
-            faults.push(fault(
-                json_name(&name),
-                "the file does not name the movements and seals of its month",
-            ));
-        }
+        let document = ArchivedMonth::of(month, &found, movements, &seals);
+        faults.extend(self.document_fault(&document, &name).await?);
         Ok(faults)
+    }
+
+    /// Compares the document of a month with what it must be.
+    async fn document_fault(&self, document: &ArchivedMonth, month: &str) -> anyhow::Result<Option<MoneyFault>> {
+        let name = json_name(month);
+        let problem = match self.get(&name).await? {
+            None => MISSING,
+            Some(text) if document.is_in(&text) => return Ok(None),
+            Some(_) => "the file does not name the movements and seals of its month",
+        };
+        Ok(Some(fault(&name, problem)))
+    }
+}
+
+/// Returns the number of movements of a file, and what is wrong with them.
+async fn movement_faults(
+    store: &Store,
+    month: i64,
+    file: Bytes,
+    proof: &mut ArchiveProof,
+) -> anyhow::Result<(u64, Vec<MoneyFault>)> {
+    let name = parquet(&month_name(month));
+    let Ok(mut read) = MonthMovements::read(file) else {
+        return Ok((0, vec![fault(&name, "the file is not one of movements")]));
+    };
+    let mut count = 0;
+    let mut counted = read.by_ref().inspect(|_| count += 1);
+    let days = store.money().archived_days(month, &shown(&name), &mut counted, proof);
+    let mut faults = days.await?;
+    drop(counted);
+    if read.problem().is_some() {
+        faults.push(fault(&name, "the file cannot be read to its end"));
+    }
+    Ok((count, faults))
+}
+
+fn fault(name: &str, problem: &'static str) -> MoneyFault {
+    MoneyFault {
+        rule: "M4",
+        subject: shown(name),
+        problem,
     }
 }
 
