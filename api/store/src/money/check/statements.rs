@@ -16,7 +16,7 @@ pub(super) const STATEMENTS: [(&str, &str, &str); 18] = [
         "M4",
         "the movement is of a month that is archived",
         "SELECT event_id AS subject FROM ledger_transfers
-         WHERE month <= (SELECT COALESCE(MAX(month), -1) FROM ledger_openings)",
+         WHERE EXISTS (SELECT 1 FROM ledger_openings) AND month <= (SELECT MAX(month) FROM ledger_openings)",
     ),
     (
         "M6",
@@ -98,11 +98,12 @@ pub(super) const STATEMENTS: [(&str, &str, &str); 18] = [
         "M12",
         "the released sum is not that of the released sales",
         "SELECT ledger_events.id AS subject FROM ledger_events
+         LEFT JOIN (SELECT release_event, CAST(SUM(share) AS BIGINT) AS total FROM sales
+                    WHERE release_event IS NOT NULL GROUP BY release_event) AS released
+              ON released.release_event = ledger_events.id
          WHERE kind = 'release' AND ledger_events.month > (SELECT COALESCE(MAX(month), -1) FROM ledger_openings)
            AND (SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM ledger_transfers
-                WHERE ledger_transfers.event_id = ledger_events.id)
-             <> (SELECT CAST(COALESCE(SUM(share), 0) AS BIGINT) FROM sales
-                 WHERE sales.release_event = ledger_events.id)",
+                WHERE ledger_transfers.event_id = ledger_events.id) <> COALESCE(released.total, 0)",
     ),
     (
         "M14",
