@@ -19,6 +19,7 @@ mod purchase;
 mod release;
 mod sales;
 mod seals;
+mod steps;
 mod treasury;
 mod usage;
 mod view;

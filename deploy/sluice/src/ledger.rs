@@ -156,7 +156,7 @@ pub(crate) async fn faults(config: &Config, layout: &DataLayout, store: &Store) 
         faults.append(&mut found);
     }
     if faults.is_empty() {
-        faults = money.archived_sums(&proof).await?;
+        faults = money.archived_sums(proof).await?;
         faults.truncate(FILE_FAULTS);
     }
     Ok(faults)

@@ -75,7 +75,7 @@ async fn broken(store: &Store, files: &[(i64, Vec<LedgerMovement>)]) -> Vec<Mone
         found.extend(days.unwrap());
         found.extend(money.archived_openings(*month, &proof).await.unwrap());
     }
-    found.extend(money.archived_sums(&proof).await.unwrap());
+    found.extend(money.archived_sums(proof).await.unwrap());
     found
 }
 

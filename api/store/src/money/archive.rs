@@ -6,15 +6,15 @@
 //! - The rows of events stay, because their keys make events unique. With the movements of a file they give the hashes that
 //!   were sealed.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::iter::Peekable;
 use std::ops::Range;
 
-use pay::{AccountKind, AccountSide};
+use pay::AccountSide;
 use types::Timestamp;
 
-use super::check::{MOVES, is_shape};
 use super::seals::{DAY, DayHash, EVENTS, Seal};
+use super::steps::{LedgerSteps, MovementStep};
 use super::{Money, MoneyFault};
 use crate::Error;
 use crate::query::{sql, text, tx};
@@ -76,6 +76,35 @@ row! {
     }
 }
 
+row! {
+    /// Movement with a lower number than the last archived one of its account.
+    #[derive(Debug)]
+    struct EarlyMovement {
+        account: String = "opening.account AS account",
+        seq: i64,
+        after: i64,
+        amount: i64,
+    }
+}
+
+/// Newest opening of each account.
+const NEWEST: &str = "(SELECT ledger_openings.account AS account, MAX(ledger_openings.seq) AS top
+                       FROM ledger_openings GROUP BY ledger_openings.account) AS opening";
+
+/// Debits with a lower number than the last archived movement of their account.
+const EARLY_DEBITS: &str = text!(
+    "SELECT opening.account AS account, debit_seq AS seq, debit_after AS after, amount FROM ",
+    NEWEST,
+    " CROSS JOIN ledger_transfers WHERE debit_account = opening.account AND debit_seq <= opening.top"
+);
+
+/// Credits with a lower number than the last archived movement of their account.
+const EARLY_CREDITS: &str = text!(
+    "SELECT opening.account AS account, credit_seq AS seq, credit_after AS after, amount FROM ",
+    NEWEST,
+    " CROSS JOIN ledger_transfers WHERE credit_account = opening.account AND credit_seq <= opening.top"
+);
+
 /// Result of [`Money::archive`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MonthArchived {
@@ -90,54 +119,50 @@ pub enum MonthArchived {
 /// What the archived months have moved, account by account.
 #[derive(Debug, Default)]
 pub struct ArchiveProof {
-    accounts: HashMap<String, ArchivedSum>,
-    /// Kinds of events with the kinds of accounts between which they moved something.
-    shapes: BTreeSet<(String, String, String)>,
+    steps: LedgerSteps,
+    lasts: HashMap<String, ArchivedLast>,
 }
 
-/// Sum of the archived movements of an account.
+/// Last archived movement of an account.
 #[derive(Clone, Copy, Debug, Default)]
-struct ArchivedSum {
-    count: i64,
-    balance: i128,
-    /// Greatest number of a movement, and the balance after it.
-    last: (i64, i64),
-    /// Newest month with a movement.
+struct ArchivedLast {
+    seq: i64,
+    /// Balance after it.
+    balance: i64,
+    /// Newest month with a movement of the account.
     month: i64,
 }
 
 impl ArchiveProof {
     fn add(&mut self, kind: &str, movement: &LedgerMovement, month: i64) {
-        let debit = (&movement.debit_account, movement.debit_seq, movement.debit_after);
-        let credit = (&movement.credit_account, movement.credit_seq, movement.credit_after);
-        for ((account, seq, after), side) in [(debit, AccountSide::Debit), (credit, AccountSide::Credit)] {
-            let raises = kind_of(account).is_some_and(|kind| kind.side() == side);
-            let sum = self.accounts.entry(account.clone()).or_default();
-            sum.count += 1;
-            sum.balance += i128::from(if raises { movement.amount } else { -movement.amount });
-            sum.last = sum.last.max((seq, after));
-            sum.month = month;
+        let debit = (
+            movement.debit_account.as_str(),
+            movement.debit_seq,
+            movement.debit_after,
+        );
+        let credit = (
+            movement.credit_account.as_str(),
+            movement.credit_seq,
+            movement.credit_after,
+        );
+        self.steps.add(&MovementStep {
+            kind,
+            amount: movement.amount,
+            debit,
+            credit,
+        });
+        for (account, seq, balance) in [debit, credit] {
+            let last = self.lasts.entry(account.to_owned()).or_default();
+            if seq > last.seq {
+                (last.seq, last.balance) = (seq, balance);
+            }
+            last.month = month;
         }
-        self.shapes.insert((
-            kind.to_owned(),
-            word_of(&movement.debit_account).to_owned(),
-            word_of(&movement.credit_account).to_owned(),
-        ));
     }
 }
 
-/// Returns the word of the kind of an account, from its id.
-fn word_of(account: &str) -> &str {
-    let (_, account) = account.rsplit_once('|').unwrap_or(("", account));
-    account.split_once(':').map_or(account, |(kind, _)| kind)
-}
-
-fn kind_of(account: &str) -> Option<AccountKind> {
-    AccountKind::parse(word_of(account))
-}
-
 /// Returns the UTC days of a month.
-fn days(month: i64) -> Range<i64> {
+pub(super) fn days(month: i64) -> Range<i64> {
     let begin = Timestamp::of_month(month);
     begin.day()..begin.next_month().day()
 }
@@ -318,11 +343,7 @@ impl Money<'_> {
             });
         }
         self.archived_releases(start..end, &sums, &mut faults).await?;
-        for (kind, debit, credit) in std::mem::take(&mut proof.shapes) {
-            if !is_shape(&kind, &debit, &credit) {
-                faults.push(MoneyFault::of_shape(&kind, &debit, &credit));
-            }
-        }
+        faults.extend(proof.steps.take_odd_shapes());
         Ok(faults)
     }
 
@@ -335,10 +356,10 @@ impl Money<'_> {
         let openings: Vec<Opening> = self.0.all(sql!(text, month)).await?;
         let mut faults = Vec::new();
         let mut expected: HashMap<&str, (i64, i64)> = proof
-            .accounts
+            .lasts
             .iter()
-            .filter(|(_, sum)| sum.month == month)
-            .map(|(account, sum)| (account.as_str(), sum.last))
+            .filter(|(_, last)| last.month == month)
+            .map(|(account, last)| (account.as_str(), (last.seq, last.balance)))
             .collect();
         for Opening { account, seq, balance } in openings {
             if expected.remove(account.as_str()) != Some((seq, balance)) {
@@ -349,28 +370,29 @@ impl Money<'_> {
         Ok(faults)
     }
 
-    /// Proves that the openings are the sums of everything before them: of what is archived, and of the movements of later
+    /// Proves that the openings follow from everything before them: from what is archived, and from the movements of later
     /// days that have lower numbers. `proof` has every archived month.
     ///
     /// # Errors
     /// A database that does not answer.
-    pub async fn archived_sums(&self, proof: &ArchiveProof) -> Result<Vec<MoneyFault>, Error> {
-        let text = format!(
-            "{MOVES}
-             SELECT signed.account AS account, COUNT(*) AS seq, CAST(SUM(effect) AS BIGINT) AS balance
-             FROM signed JOIN openings ON openings.account = signed.account AND signed.seq <= openings.seq
-             GROUP BY signed.account"
-        );
-        let early: Vec<Opening> = self.0.all(sql!(sqlx::AssertSqlSafe(text))).await?;
-        let early: HashMap<String, (i64, i64)> = early
-            .into_iter()
-            .map(|opening| (opening.account, (opening.seq, opening.balance)))
-            .collect();
-        let unequal = proof.accounts.iter().filter(|(account, sum)| {
-            let (count, balance) = early.get(*account).copied().unwrap_or_default();
-            sum.count + count != sum.last.0 || sum.balance + i128::from(balance) != i128::from(sum.last.1)
-        });
-        Ok(unequal.map(|(account, _)| MoneyFault::of_opening(account)).collect())
+    pub async fn archived_sums(&self, mut proof: ArchiveProof) -> Result<Vec<MoneyFault>, Error> {
+        for (side, text) in [(AccountSide::Debit, EARLY_DEBITS), (AccountSide::Credit, EARLY_CREDITS)] {
+            let early: Vec<EarlyMovement> = self.0.all(sql!(text)).await?;
+            for movement in early {
+                let EarlyMovement {
+                    account,
+                    seq,
+                    after,
+                    amount,
+                } = movement;
+                proof.steps.add_one(&account, seq, after, amount, side);
+            }
+        }
+        let ArchiveProof { steps, lasts } = proof;
+        let broken = lasts
+            .iter()
+            .filter(|(account, last)| !steps.lead(account, (0, 0), (last.seq, last.balance)));
+        Ok(broken.map(|(account, _)| MoneyFault::of_opening(account)).collect())
     }
 
     async fn archived_events(&self, day: i64, after: String) -> Result<Vec<ArchivedEvent>, Error> {
@@ -492,13 +514,6 @@ impl MoneyFault {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_account_says_of_which_kind_it_is() {
-        assert_eq!(kind_of("eip155:84532/0x5111|held:0190"), Some(AccountKind::Held));
-        assert_eq!(kind_of("eip155:84532/0x5111|treasury"), Some(AccountKind::Treasury));
-        assert_eq!((kind_of("treasure"), kind_of("")), (None, None));
-    }
 
     #[test]
     fn a_month_has_its_days() {
