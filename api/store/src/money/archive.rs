@@ -80,7 +80,7 @@ row! {
     /// Movement with a lower number than the last archived one of its account.
     #[derive(Debug)]
     struct EarlyMovement {
-        account: String = "opening.account AS account",
+        account: String,
         seq: i64,
         after: i64,
         amount: i64,
