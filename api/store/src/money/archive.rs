@@ -11,6 +11,7 @@ use std::iter::Peekable;
 use std::ops::Range;
 
 use pay::AccountSide;
+use sqlx::Executor as _;
 use types::Timestamp;
 
 use super::seals::{DAY, DayHash, EVENTS, Seal};
@@ -260,7 +261,11 @@ impl Money<'_> {
         );
         let delete = format!("DELETE FROM ledger_transfers WHERE {of_month}");
         let last = days.end - 1;
+        let lock = self.0.engine().lock_out_writers("ledger_openings");
         let archiving = self.0.write_aside(tx!(async move |cx| {
+            if let Some(lock) = lock {
+                cx.execute(sqlx::AssertSqlSafe(lock)).await?;
+            }
             let before = sql!("SELECT month FROM ledger_openings WHERE month >= $1 LIMIT 1", month);
             if before.row_if_any(cx).await?.is_some() {
                 return Ok(Change::Nothing(MonthArchived::Before));
