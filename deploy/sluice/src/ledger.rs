@@ -18,6 +18,7 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _, PutMode};
 use serde_json::{Value, json};
 use store::{ArchiveProof, CheckTerms, MoneyFault, MonthArchived, Schema, Seal, Store};
+use types::Clock as _;
 
 use crate::assemble;
 use crate::check;
@@ -30,7 +31,7 @@ use crate::terminal;
 
 use file::{ArchivedMonth, MonthMovements, MonthWriter, month_name};
 
-/// Folder of the files in a bucket, and their folder in messages.
+/// Folder of the files in messages.
 const FOLDER: &str = "ledger";
 /// Faults of one file that are shown.
 const FILE_FAULTS: usize = 20;
@@ -179,7 +180,7 @@ fn shown(name: &str) -> String {
 struct LedgerFiles {
     /// `None` before the first file.
     objects: Option<Arc<dyn ObjectStore>>,
-    /// Folder of the files in the store.
+    /// Folder of the files in the store, with a slash if it is not the root.
     folder: &'static str,
 }
 
@@ -219,12 +220,12 @@ impl LedgerFiles {
     const fn folder(config: &Config) -> &'static str {
         match config.objects.backend {
             Backend::Local => "",
-            Backend::S3 => FOLDER,
+            Backend::S3 => "ledger/",
         }
     }
 
     fn path(&self, name: &str) -> Path {
-        Path::from(self.folder).join(name)
+        Path::from(format!("{}{name}", self.folder))
     }
 
     /// Puts a file if there is none of this name.
