@@ -107,13 +107,14 @@ pub use moderation::{
 pub use money::{
     Balances, Bought, CheckTerms, ClosedDay, Dispute, DisputeOpened, DisputeResolution, DisputeResolved, EgressLease,
     EgressLeased, Entry, EntryCursor, EntryFilter, Granted, Money, MoneyFault, NewDeposit, NewDispute, NewGrant,
-    NewPayout, NewPurchase, Offer, Payable, PayoutPicked, PayoutRow, PayoutState, Purchased, Sale, SaleState,
-    SaleTerms, Seal, Seller, Settled, Settlement, StorageCharged, Treasury, WalletRefund,
+    NewPayout, NewPurchase, Offer, Payable, PaymentReceiptText, PayoutPicked, PayoutRow, PayoutState, Purchased, Sale,
+    SaleFacts, SaleState, SaleTerms, Seal, SealedMovement, Seller, Settled, Settlement, StorageCharged, Treasury,
+    WalletRefund,
 };
 pub use outcomes::{Applied, OutcomeRow};
 pub use payments::{
-    Bound, Doubtful, NewPayment, PaidFor, Payment, PaymentBound, PaymentState, Payments, WalletGift, WalletGiven,
-    WalletMoved, WalletSpent, WalletTransfer, Wallets,
+    Bound, Doubtful, NewPayment, PaidFor, Payment, PaymentBound, PaymentMessage, PaymentState, Payments, WalletGift,
+    WalletGiven, WalletMoved, WalletSpent, WalletTransfer, Wallets,
 };
 pub use points::{BATCHES_A_DAY, BatchesFilled, Points, PointsEvent, PointsSums, Ranked};
 pub use profiles::{

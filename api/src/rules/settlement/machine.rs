@@ -170,7 +170,6 @@ impl PaymentMachine {
             .settle(Grant {
                 payment: payment.id.clone(),
                 transaction: transaction.to_string(),
-                response: None,
                 sale: SaleId::new(now),
                 event: LedgerEventId::new(now),
                 terms: self.plane.terms(kind),
