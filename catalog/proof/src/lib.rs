@@ -1,5 +1,5 @@
-//! Proofs for datasets: content roots, signed manifests and the document of service keys. With them a client checks a
-//! version without trusting the service.
+//! Proofs for datasets: content roots, signed manifests, receipts and the document of service keys. With them a client
+//! checks a version, or an answer over it, without trusting the service.
 //!
 //! Invariants:
 //! - The package has no network and no runtime. It reads only the files of the folder that it verifies.
@@ -23,6 +23,7 @@ pub mod jws;
 pub mod keys;
 pub mod manifest;
 pub mod pace;
+pub mod query_receipt;
 mod root;
 mod row;
 pub mod sale;
@@ -37,6 +38,7 @@ pub use codes::{FileHash, KeyId, ParseCodeError, PublicKey, SignatureBytes};
 pub use error::Error;
 pub use keys::{Key, Keys, KeysDocument, Status};
 pub use manifest::{Manifest, Part, SignedManifest, VerifiedManifest};
+pub use query_receipt::QueryReceipt;
 pub use root::{Extension, KnownHead, Root};
 pub use sale::SaleReceipt;
 pub use seal::LedgerSeal;

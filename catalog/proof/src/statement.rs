@@ -164,6 +164,7 @@ fn checked<T: Statement>(statement: &T) -> Result<(), Error> {
 
 /// A statement with its signature: over the format, a line feed, and the canonical form of the statement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Signed{T}")]
 pub struct SignedStatement<T> {
     /// The statement that is signed.
     #[serde(flatten)]
