@@ -17,7 +17,7 @@ pub const MAX_TIMEOUT_SECONDS: u64 = 300;
 /// Most digits of an amount.
 const MAX_DIGITS: usize = 18;
 /// The only scheme that is offered.
-pub(crate) const PAYMENT_SCHEME: &str = "exact";
+pub const PAYMENT_SCHEME: &str = "exact";
 /// Way to move the token that is signed for.
 const TRANSFER_METHOD: &str = "eip3009";
 
