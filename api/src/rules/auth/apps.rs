@@ -104,7 +104,7 @@ async fn token(app: &App, text: &str, resource: Resource) -> Result<Option<Calle
         return Ok(None);
     };
     if is_note_due(&found, now) {
-        app.store.oauth().connection_seen(found.connection.clone(), now).await?;
+        app.store.oauth().connection_seen(found.connection, now).await?;
     }
     acting(found).map(Some)
 }
