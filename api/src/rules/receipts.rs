@@ -123,7 +123,12 @@ fn stated(cx: &Cx, facts: &SaleFacts, ring: &KeyRing, earlier: Option<&SaleRecei
         sale_id: sale.id,
         item: item_of(facts),
         version: sale.version,
-        content_root: facts.root.as_deref().map(str::parse).transpose().map_err(ApiError::internal)?,
+        content_root: facts
+            .root
+            .as_deref()
+            .map(str::parse)
+            .transpose()
+            .map_err(ApiError::internal)?,
         body_sha256: facts.body.as_deref().map(hash_of),
         price_micro: natural(sale.price.0),
         fee_micro: natural(sale.fee.0),

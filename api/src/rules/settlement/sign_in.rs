@@ -31,7 +31,11 @@ pub(crate) async fn read(cx: &Cx, headers: &[String]) -> Result<Result<SignedIn,
     let signer = cx.app.process.links.signer(&cx.app.store, cx.now).await?;
     let is_ours = signer.is_sign_in_nonce(&signed_in.nonce, signed_in.issued_at);
     mutate!(Bug::ForeignNonce => let is_ours = true);
-    Ok(if is_ours { Ok(signed_in) } else { Err(SignInProblem::Nonce) })
+    Ok(if is_ours {
+        Ok(signed_in)
+    } else {
+        Err(SignInProblem::Nonce)
+    })
 }
 
 /// Uses the challenge of a sign-in that is about to open a door. Fails if it was used.
