@@ -1,6 +1,7 @@
 //! The command line.
 
 mod files;
+mod ledger;
 mod own;
 mod pay;
 
@@ -13,6 +14,7 @@ use crate::remote::RemoteService;
 use crate::roles::ProcessRole;
 
 pub use files::{CreateArgs, InferArgs, ProjectArgs, PushArgs, ReadingArgs, RefusedEffect};
+pub use ledger::LedgerCommand;
 pub use own::{ArchiveArgs, DeleteArgs, LoginArgs, UploadsArgs, UploadsCommand, WhoamiArgs};
 pub use pay::{PaymentDecision, PaymentsCommand, PayoutCommands, PayoutDecision};
 
@@ -74,6 +76,9 @@ pub enum Command {
     /// Administer the keys that sign manifests; prints JSON, works while the service runs
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Take days of the ledger of money out of the database; works while the service runs
+    #[command(subcommand)]
+    Ledger(LedgerCommand),
     /// Query the records of a dataset with SQL
     Query(QueryArgs),
     /// Pull a version of a dataset into a folder and verify its signature, parts and records

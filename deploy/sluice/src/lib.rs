@@ -27,6 +27,7 @@ mod json_member;
 mod judges;
 pub mod keys;
 pub mod layout;
+pub mod ledger;
 pub mod lock;
 pub mod login;
 mod look;
@@ -147,6 +148,7 @@ async fn dispatch(loaded: &LoadedConfig, command: Command) -> anyhow::Result<Exi
         Command::Admin(command) => admin::run(config, command).await?,
         Command::Check(arguments) => return check::run(config, arguments).await,
         Command::Keys(command) => keys::run(config, command).await?,
+        Command::Ledger(command) => ledger::run(config, command).await?,
         Command::Query(arguments) => query::run(&arguments).await?,
         Command::Pull(arguments) => pull::run(arguments).await?,
         Command::Infer(arguments) => return infer::run(&arguments).await,
