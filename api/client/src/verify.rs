@@ -44,7 +44,7 @@ impl Verify<'_> {
         let (first_key, known) = (first.key_id, self.known.documents_of(&first.public_key)?);
         // The folder's own keys document proves nothing by itself: the author of the folder may have written it.
         if known.is_none() && self.keys.is_none() {
-            return Err(Error::UnknownService { first: first_key });
+            return Err(Error::UnknownService { key: first_key });
         }
         keys = newest(keys, known.into_iter().flatten())?;
         let manifest = VerifiedManifest::parse(&required(&self.folder.join(folder::MANIFEST_FILE))?, &keys)?;
@@ -71,7 +71,7 @@ impl Verify<'_> {
 pub fn trusted_keys(named: Option<&Path>, signer: KeyId, known: &KnownKeys) -> Result<Keys, Error> {
     let Some(path) = named else {
         let met = known.document_with(signer)?;
-        return met.ok_or(Error::UnknownService { first: signer });
+        return met.ok_or(Error::UnknownService { key: signer });
     };
     let keys = Keys::parse(&required(path)?)?;
     let met = known.documents_of(&keys.first().public_key)?;
