@@ -127,6 +127,7 @@ async fn session(app: &App, spec: &Spec, token: &str) -> Result<Option<Caller>, 
         actor,
         scopes: Scopes::ALL,
         credential: Credential::Session,
+        connection: None,
         expires_at: None,
     };
     admit(app, spec, caller)
@@ -142,6 +143,7 @@ fn caller(app: &App, principal: Principal) -> Result<(Caller, bool), ApiError> {
         actor,
         scopes: Scopes::ALL,
         credential,
+        connection: None,
         expires_at: None,
     };
     Ok(match principal {

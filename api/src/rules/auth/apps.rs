@@ -117,6 +117,7 @@ pub(super) fn is_note_due(found: &ConnectedApp, now: Timestamp) -> bool {
 /// Returns the agent that an app acts as.
 pub(super) fn acting(found: ConnectedApp) -> Result<Caller, ApiError> {
     let ConnectedApp {
+        connection,
         operator,
         agent,
         agent_name,
@@ -132,6 +133,7 @@ pub(super) fn acting(found: ConnectedApp) -> Result<Caller, ApiError> {
         },
         scopes: permissions(scopes),
         credential: Credential::AppToken,
+        connection: Some(connection),
         expires_at: None,
     })
 }
