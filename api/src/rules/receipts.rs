@@ -317,6 +317,3 @@ fn payment_problem(payment: &PaymentReceiptText, keys: &Keys) -> Option<&'static
         && (payment.transaction.is_none() || receipt.transaction == payment.transaction);
     (!says_so).then_some("the receipt states another payment")
 }
-
-#[cfg(test)]
-mod tests;

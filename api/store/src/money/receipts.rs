@@ -94,7 +94,7 @@ impl Money<'_> {
         let (before, text) = (before.to_owned(), text.to_owned());
         self.0
             .write_aside(tx!(async move |cx| {
-                sql!(
+                let changed = sql!(
                     "UPDATE sales SET receipt = $3 WHERE id = $1 AND COALESCE(receipt, '') = $2",
                     sale,
                     before.as_str(),
@@ -102,6 +102,9 @@ impl Money<'_> {
                 )
                 .run(cx)
                 .await?;
+                if changed > 0 {
+                    return Ok(Change::Keep(Some(text)));
+                }
                 let kept = sql!("SELECT receipt FROM sales WHERE id = $1", sale);
                 let kept: Option<Option<String>> = kept.scalar_if_any(cx).await?;
                 Ok(Change::Keep(kept.flatten()))
@@ -114,7 +117,7 @@ impl Money<'_> {
         let (payment, before, text) = (payment.to_owned(), before.to_owned(), text.to_owned());
         self.0
             .write_aside(tx!(async move |cx| {
-                sql!(
+                let changed = sql!(
                     "UPDATE payments SET settle_response = $3
                      WHERE id = $1 AND COALESCE(settle_response, '') = $2 AND state IN ('settled', 'not_needed')",
                     payment.as_str(),
@@ -123,6 +126,9 @@ impl Money<'_> {
                 )
                 .run(cx)
                 .await?;
+                if changed > 0 {
+                    return Ok(Change::Keep(Some(text)));
+                }
                 let kept = sql!("SELECT settle_response FROM payments WHERE id = $1", payment.as_str());
                 let kept: Option<Option<String>> = kept.scalar_if_any(cx).await?;
                 Ok(Change::Keep(kept.flatten()))
