@@ -401,6 +401,8 @@ pub struct Receipt<'a> {
     pub error: Option<&'a str>,
     /// The receipt that the service signed, as a compact JWS.
     pub signed: Option<&'a str>,
+    /// Address of the receipt of the sale, for the wallet that signs in.
+    pub sale: Option<&'a str>,
 }
 
 impl Receipt<'_> {
@@ -418,6 +420,9 @@ impl Receipt<'_> {
         }
         if let Some(signed) = self.signed {
             message["extensions"] = extensions::receipt(signed);
+        }
+        if let Some(sale) = self.sale {
+            message["saleReceipt"] = sale.into();
         }
         message
     }

@@ -36,6 +36,8 @@ pub(super) struct SettledPurchase {
     protocol: Protocol,
     /// Transaction of the purchase.
     transaction: Option<String>,
+    /// Sale by which the wallet bought it; `None` for a pack.
+    sale: Option<String>,
 }
 
 impl SettledPurchase {
@@ -61,10 +63,13 @@ impl SettledPurchase {
                 "cannot sign the receipt of a payment; it is signed when the payment is sent again"
             );
         }
+        let base = &cx.app.config.public_url;
+        let sale = self.sale.as_ref().map(|sale| format!("{base}/receipts/{sale}"));
         let outcome = PaymentOutcome {
             transaction,
             error: None,
             signed: signed.as_deref().ok(),
+            sale: sale.as_deref(),
         };
         answers::receipt(self.protocol, &self.payment, plane, outcome)
     }
@@ -333,19 +338,21 @@ impl PaidCall<'_> {
         mutate!(Bug::AsksAgain => let state = crate::faults::unknown_as(PaymentState::Failed, state));
         match state {
             PaymentState::Settled | PaymentState::NotNeeded => {
-                let transaction = match payment.state {
+                // The wallet had bought it before: its first payment says how.
+                let first = match payment.state {
                     PaymentState::NotNeeded => {
-                        let first = payments
+                        payments
                             .first_of(&payment.network, &payment.payer, &payment.bound)
-                            .await?;
-                        first.and_then(|first| first.transaction)
+                            .await?
                     }
-                    _ => payment.transaction.clone(),
+                    _ => Some(payment.clone()),
                 };
+                let (transaction, sale) = first.map_or((None, None), |first| (first.transaction, first.sale_id));
                 let purchased = SettledPurchase {
                     payment,
                     protocol,
                     transaction,
+                    sale,
                 };
                 // A settled signature is public on the chain, so anybody can rebuild the header of a payment
                 // that holds nothing else.

@@ -114,6 +114,8 @@ pub(crate) struct PaymentOutcome<'a> {
     pub(crate) error: Option<&'a str>,
     /// Receipt that the service signed.
     pub(crate) signed: Option<&'a str>,
+    /// Address of the receipt of the sale.
+    pub(crate) sale: Option<&'a str>,
 }
 
 impl<'a> PaymentOutcome<'a> {
@@ -122,6 +124,7 @@ impl<'a> PaymentOutcome<'a> {
             transaction,
             error: Some(reason),
             signed: None,
+            sale: None,
         }
     }
 }
@@ -137,6 +140,7 @@ pub(crate) fn receipt(
         transaction,
         error,
         signed,
+        sale,
     } = outcome;
     let is_free = payment.state == store::PaymentState::NotNeeded;
     let receipt = Receipt {
@@ -147,6 +151,7 @@ pub(crate) fn receipt(
         amount: if is_free { 0 } else { super::natural(payment.amount) },
         error,
         signed,
+        sale,
     };
     let name = match protocol {
         Protocol::V1 => RESPONSE_V1,
