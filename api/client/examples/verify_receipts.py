@@ -127,6 +127,7 @@ def is_in(receipt, events):
 
 def verify(path, keys):
     text = path.read_text("utf-8").strip()
+    need(text, "an empty file")
     if text.startswith("eyJ"):
         return "terms", terms(text, keys)
     lines = text.splitlines()
