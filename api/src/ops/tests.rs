@@ -147,6 +147,7 @@ const PERMISSIONS: [&str; 111] = [
     "GET /operators/payout-proof Operator Read",
     "POST /operators/payout-proof Operator Write",
     "POST /faucet Optional Write",
+    "GET /receipts/{id} Optional Read",
     "GET /search Public Read",
     "POST /reports Optional Write",
     "GET /reports/{id} Optional Read",
@@ -169,6 +170,7 @@ const PERMISSIONS: [&str; 111] = [
     "POST /community/comments/{number}/withdraw Key Write",
     "GET /collectors Public Read",
     "GET /.well-known/service-keys Public Read",
+    "GET /.well-known/did.json Public Read",
     "GET /robots.txt Public Read",
     "GET /sitemap.xml Public Read",
 ];
