@@ -39,6 +39,7 @@ mod history;
 mod judges;
 mod knowledge;
 mod knowledge_crash;
+mod ledger;
 mod login;
 mod mcp;
 mod meaning;

@@ -144,10 +144,10 @@ def main(keys, *files):
     """Verifies every file; a sale receipt must be in the day of the ledger, if that is among them."""
     document = check_keys(parse(pathlib.Path(keys).read_text("utf-8")), None)
     found = [verify(pathlib.Path(name), document) for name in files]
-    days = {event["day"]: value for kind, value in found if kind == "day" for event in value.values()}
+    events = {key: event for kind, value in found if kind == "day" for key, event in value.items()}
     for kind, value in found:
-        if kind == "sale" and value["at"][:10] in days:
-            need(is_in(value, days[value["at"][:10]]), "the ledger has no such sale on that day")
+        if kind == "sale" and value["at"][:10] in {event["day"] for event in events.values()}:
+            need(is_in(value, events), "the ledger has no such sale on that day")
     for kind, value in found:
         print(json.dumps({kind: value}))
 

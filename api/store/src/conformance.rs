@@ -12,6 +12,7 @@
 pub mod accounts;
 pub mod activity;
 pub mod apps;
+pub mod archive;
 pub mod claims;
 pub mod collectors;
 pub mod community;
@@ -172,9 +173,12 @@ macro_rules! store_suite {
             money_usage: egress_is_paid_before_it_is_leased, the_last_bytes_are_leased_once,
                 a_day_of_storage_is_charged_once;
             seals: days_are_sealed_in_order, a_sealed_day_takes_no_event, one_of_many_seals_a_day,
-                an_altered_day_breaks_its_seal, the_movements_of_a_day_are_those_that_are_sealed;
+                an_altered_day_breaks_its_seal, a_clock_that_is_set_back_does_not_stop_the_ledger,
+                the_movements_of_a_day_are_those_that_are_sealed;
             receipts: the_facts_of_a_sale_are_those_of_its_purchase, a_trial_sale_has_facts, one_of_many_receipts_is_kept,
                 a_settled_payment_keeps_one_receipt;
+            archive: a_month_leaves_the_database_whole, only_a_sealed_month_leaves_the_database,
+                a_month_ends_although_its_numbers_do_not, an_altered_archive_is_found;
             profiles: the_newest_version_is_built_once, what_was_asked_for_is_built_first,
                 milestones_are_far_apart, a_choice_begins_milestones, documents_that_nobody_needs_go,
                 a_build_that_fails_waits_longer_each_time, documents_of_a_lost_version_are_not_found;

@@ -105,13 +105,13 @@ pub use moderation::{
     Uphold,
 };
 pub use money::{
-    APPROVAL_LASTS, APPROVAL_LETTERS_A_DAY, ApprovalLetter, Approved, Balances, Bought, CheckTerms, ClosedDay,
-    DeniedApproval, Dispute, DisputeOpened, DisputeResolution, DisputeResolved, EgressLease, EgressLeased, Entry,
-    EntryCursor, EntryFilter, Granted, MAX_WAITING_APPROVALS, Money, MoneyFault, NewDeposit, NewDispute, NewGrant,
-    NewNo, NewPayout, NewPersonAsk, NewPurchase, NewPurchaseAsk, NewYes, Offer, Payable, PaymentReceiptText,
-    PayoutPicked, PayoutRow, PayoutState, PersonAsked, PurchaseApproval, Purchased, Sale, SaleFacts, SaleState,
-    SaleTerms, Seal, SealedMovement, Seller, Settled, Settlement, SpendCapped, SpendLimits, SpendOwner, Spender,
-    Spending, StorageCharged, Treasury, WalletRefund,
+    APPROVAL_LASTS, APPROVAL_LETTERS_A_DAY, ApprovalLetter, Approved, ArchiveProof, Balances, Bought, CheckTerms,
+    ClosedDay, DeniedApproval, Dispute, DisputeOpened, DisputeResolution, DisputeResolved, EgressLease, EgressLeased,
+    Entry, EntryCursor, EntryFilter, Granted, LedgerMovement, MAX_WAITING_APPROVALS, Money, MoneyFault, MonthArchived,
+    NewDeposit, NewDispute, NewGrant, NewNo, NewPayout, NewPersonAsk, NewPurchase, NewPurchaseAsk, NewYes, Offer,
+    Payable, PaymentReceiptText, PayoutPicked, PayoutRow, PayoutState, PersonAsked, PurchaseApproval, Purchased, Sale,
+    SaleFacts, SaleState, SaleTerms, Seal, SealedMovement, Seller, Settled, Settlement, SpendCapped, SpendLimits,
+    SpendOwner, Spender, Spending, StorageCharged, Treasury, WalletRefund,
 };
 pub use outcomes::{Applied, OutcomeRow};
 pub use payments::{

@@ -4,6 +4,7 @@
 //! writes it later.
 
 mod approvals;
+mod archive;
 mod check;
 mod disputes;
 mod entitlements;
@@ -21,6 +22,7 @@ mod release;
 mod sales;
 mod seals;
 mod spending;
+mod steps;
 mod treasury;
 mod usage;
 mod view;
@@ -29,6 +31,7 @@ pub use approvals::{
     APPROVAL_LASTS, APPROVAL_LETTERS_A_DAY, ApprovalLetter, Approved, DeniedApproval, MAX_WAITING_APPROVALS, NewNo,
     NewPersonAsk, NewPurchaseAsk, NewYes, PersonAsked, PurchaseApproval,
 };
+pub use archive::{ArchiveProof, LedgerMovement, MonthArchived};
 pub use check::{CheckTerms, MoneyFault};
 pub use disputes::{Dispute, DisputeOpened, DisputeResolved, NewDispute, Resolution as DisputeResolution};
 pub use grants::{Granted, NewGrant};

@@ -111,7 +111,7 @@ fn of_aggregate(name: &str) -> Option<Unrepeatable> {
 /// Tells if a statement has one order of its rows, and nothing in it depends on another one.
 fn has_known_order(plan: &LogicalPlan) -> Result<bool> {
     let top = match plan {
-        LogicalPlan::Limit(limit) => &limit.input,
+        LogicalPlan::Limit(limit) => limit.input.as_ref(),
         other => other,
     };
     let mut is_left_open = false;
@@ -193,7 +193,7 @@ impl<'a> SortKeys<'a> {
     fn of(sort: &'a Sort) -> Self {
         let below = match &*sort.input {
             // DISTINCT has the columns of its input.
-            LogicalPlan::Distinct(Distinct::All(input)) => input,
+            LogicalPlan::Distinct(Distinct::All(input)) => input.as_ref(),
             other => other,
         };
         let (projection, input) = match below {

@@ -69,6 +69,10 @@ struct JournalPage {
     /// Position of the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
+    /// Time before which movements are archived and not listed; absent if none is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "date-time"))]
+    archived_before: Option<String>,
 }
 
 /// Entry of the ledger of credits.
@@ -106,6 +110,7 @@ pub(super) async fn credits(cx: Cx, input: CreditsQuery) -> Result<JsonReply<Ope
     let (entries, next) = money
         .journal(&tariff.asset, operator, EntryFilter::default(), cursor, limit)
         .await?;
+    let archived = money.archived_before(&tariff.asset, operator).await?;
     Ok(JsonReply::ok(OperatorCredits {
         asset: "test USDC",
         balance_micro: balances.credits.0.saturating_add(balances.given.0),
@@ -121,6 +126,7 @@ pub(super) async fn credits(cx: Cx, input: CreditsQuery) -> Result<JsonReply<Ope
         ledger: JournalPage {
             items: entries.into_iter().map(movement).collect(),
             next_cursor: next.map(|next| next.to_string()),
+            archived_before: archived.map(|at| at.to_string()),
         },
     }))
 }

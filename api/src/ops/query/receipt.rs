@@ -35,10 +35,8 @@ impl Serialize for ReceiptDraft {
 impl ReceiptDraft {
     /// Creates the draft of what a query answered after `offset` of its rows.
     pub(super) fn new(project: &Project, asked: &AskedQuery<'_>, answered: &QueryAnswered, offset: u32) -> Self {
-        let root = match answered.root {
-            Some(root) => Some(root),
-            None => (answered.version == Version::EMPTY).then_some(Root::EMPTY),
-        };
+        let is_empty = answered.version == Version::EMPTY;
+        let root = answered.root.or_else(|| is_empty.then_some(Root::EMPTY));
         let receipt = match (&answered.repetition, root) {
             (Some(repetition), Some(root)) => Ok(QueryReceipt {
                 format: QueryReceiptFormat::V1,

@@ -189,6 +189,7 @@ async fn who_contributed_before_there_were_sums_is_counted() {
         "DROP TABLE payments",
         "DROP TABLE payouts",
         "DROP TABLE ledger_transfers",
+        "DROP TABLE ledger_openings",
         "DROP TABLE ledger_events",
         "DROP TABLE ledger_accounts",
         "DROP TABLE item_prices",

@@ -5,10 +5,10 @@
 /// Rules that are one statement each: its rows are the subjects that break the rule.
 pub(super) const STATEMENTS: [(&str, &str, &str); 23] = [
     (
-        "M1",
-        "the event has no movement",
-        "SELECT id AS subject FROM ledger_events
-         WHERE NOT EXISTS (SELECT 1 FROM ledger_transfers WHERE ledger_transfers.event_id = ledger_events.id)",
+        "M4",
+        "the movement is of a month that is archived",
+        "SELECT event_id AS subject FROM ledger_transfers
+         WHERE EXISTS (SELECT 1 FROM ledger_openings) AND month <= (SELECT MAX(month) FROM ledger_openings)",
     ),
     (
         "M6",
@@ -17,8 +17,9 @@ pub(super) const STATEMENTS: [(&str, &str, &str); 23] = [
          LEFT JOIN ledger_events ON ledger_events.key = sales.id
               AND ledger_events.kind = CASE WHEN sales.paid_with = 'given' THEN 'trial_sale' ELSE 'sale' END
          WHERE ledger_events.id IS NULL
-            OR sales.price <> (SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM ledger_transfers
-                               WHERE ledger_transfers.event_id = ledger_events.id)",
+            OR (ledger_events.month > (SELECT COALESCE(MAX(month), -1) FROM ledger_openings)
+                AND sales.price <> (SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM ledger_transfers
+                                    WHERE ledger_transfers.event_id = ledger_events.id))",
     ),
     (
         "M6",
@@ -89,11 +90,12 @@ pub(super) const STATEMENTS: [(&str, &str, &str); 23] = [
         "M12",
         "the released sum is not that of the released sales",
         "SELECT ledger_events.id AS subject FROM ledger_events
-         WHERE kind = 'release'
+         LEFT JOIN (SELECT release_event, CAST(SUM(share) AS BIGINT) AS total FROM sales
+                    WHERE release_event IS NOT NULL GROUP BY release_event) AS released
+              ON released.release_event = ledger_events.id
+         WHERE kind = 'release' AND ledger_events.month > (SELECT COALESCE(MAX(month), -1) FROM ledger_openings)
            AND (SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM ledger_transfers
-                WHERE ledger_transfers.event_id = ledger_events.id)
-             <> (SELECT CAST(COALESCE(SUM(share), 0) AS BIGINT) FROM sales
-                 WHERE sales.release_event = ledger_events.id)",
+                WHERE ledger_transfers.event_id = ledger_events.id) <> COALESCE(released.total, 0)",
     ),
     (
         "M14",
