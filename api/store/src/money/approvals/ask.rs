@@ -20,7 +20,7 @@ use crate::writer::Change;
 /// Rows of one agent and item that are read at once. It has fewer.
 const MAX_ROWS_OF_ITEM: u32 = 100;
 
-/// What an agent says beside an item that it buys, for the case that the purchase waits for a person.
+/// Words of an agent beside an item that it buys, for the case that the purchase waits for a person.
 #[derive(Clone, Debug)]
 pub struct NewPurchaseAsk {
     /// Id of the row, if there will be a new one.
@@ -51,7 +51,7 @@ pub struct ApprovalLetter {
     pub input: fn(ApprovalId) -> String,
 }
 
-/// What a person chose to buy on a page.
+/// Choice of a person on a page: an item, and the agent that buys it.
 #[derive(Clone, Debug)]
 pub struct NewPersonAsk {
     /// Id of the row, if there will be a new one.
@@ -384,7 +384,7 @@ impl AskedBefore {
     }
 }
 
-/// What makes a row the same: an agent has one that waits for it.
+/// Identity of a row: an agent has one that waits for it.
 #[derive(Clone, Copy, Debug)]
 struct ApprovalKey<'a> {
     agent: AgentId,
