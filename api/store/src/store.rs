@@ -139,6 +139,20 @@ impl Store {
         }
     }
 
+    /// Returns a handle whose row of the audit trail names this agent as the one that acts, for a person who acts by it. Without
+    /// such a row it is the same handle.
+    #[must_use]
+    pub fn acting_as(&self, agent: AgentId) -> Self {
+        let audit = self.audit.as_deref().map(|entry| AuditEntry {
+            actor: Some(agent.to_string()),
+            ..entry.clone()
+        });
+        Self {
+            audit: audit.map(Arc::new),
+            ..self.clone()
+        }
+    }
+
     /// Returns a handle that makes one thing for a call with this idempotency key: the methods that make something
     /// return [`Error::Repeated`] if an earlier call used the key, and change nothing then.
     #[must_use]

@@ -107,9 +107,9 @@ impl DatasetHead {
             .map_or(0, |readable| self.version.0.saturating_sub(readable.0))
     }
 
-    /// Returns the address at which a wallet pays for the newest version.
-    pub(crate) fn pay(&self) -> String {
-        format!("/paid/dataset?slug={}&version={}", self.slug, self.version)
+    /// Returns the page at which a person buys the newest version.
+    pub(crate) fn buy(&self) -> String {
+        format!("/projects/{}/buy?version={}", self.slug, self.version)
     }
 
     /// Returns what a person says to an agent that buys the newest version.
