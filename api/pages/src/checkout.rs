@@ -9,8 +9,6 @@ use types::money::MicroUsdc;
 use types::{AgentId, SaleId, UnitId, Version};
 
 use crate::chrome::{PageLayout, Theme};
-use crate::filters;
-use crate::form::FieldError;
 use crate::number::{counted, grouped, size};
 use crate::pay::WalletOffer;
 use crate::spend::{CreditBalance, CreditBill, SpendLine};
@@ -33,8 +31,8 @@ pub enum CheckoutThing {
     Unit {
         /// Id of the version that the person looked at.
         id: UnitId,
-        /// Characters of its text.
-        length: u64,
+        /// Characters of its text, where known.
+        length: Option<u64>,
     },
 }
 
@@ -47,8 +45,8 @@ pub struct Checkout {
     pub title: String,
     /// Name of the agent that made it, if one did.
     pub agent: Option<String>,
-    /// Id of the licence.
-    pub license: String,
+    /// Id of the licence, where known.
+    pub license: Option<String>,
     /// Price now.
     pub price: MicroUsdc,
     /// True if trial credit pays it.
@@ -123,7 +121,8 @@ impl Checkout {
                 records.into_iter().chain(bytes).collect()
             }
             CheckoutThing::Unit { length, .. } => {
-                vec![("Length", counted(*length, "character", "characters"))]
+                let length = length.map(|length| ("Length", counted(length, "character", "characters")));
+                length.into_iter().collect()
             }
         }
     }
@@ -196,7 +195,7 @@ pub enum PaymentWay {
 
 impl PaymentWay {
     /// Every way, in the order of the page.
-    pub const ALL: [Self; 3] = [Self::Credits, Self::Wallet, Self::Agent];
+    pub(crate) const CHOICES: &[Self] = &[Self::Credits, Self::Wallet, Self::Agent];
 
     /// Returns the value of the field.
     pub const fn word(self) -> &'static str {
@@ -255,32 +254,26 @@ pub struct BuyingAgent {
 /// Account of a person who buys.
 #[derive(Clone, Debug)]
 pub struct BuyerAccount {
-    /// Display name of the account.
-    pub name: String,
     /// Its credits.
     pub credits: CreditBalance,
     /// Its agents.
     pub agents: Vec<BuyingAgent>,
-    /// Agent that is chosen, or else the first that may buy.
-    pub chosen: Option<AgentId>,
     /// Address that sells credits.
     pub top_up: String,
 }
 
 impl BuyerAccount {
-    /// Returns the agent that is marked: the one that was chosen, else the first that may spend as much.
-    fn marked(&self, price: &MicroUsdc) -> Option<AgentId> {
-        let fits = |agent: &&BuyingAgent| agent.line.obstacle(*price).is_none();
-        let chosen = self.agents.iter().find(|agent| Some(agent.id) == self.chosen);
-        let marked = chosen.filter(fits).or_else(|| self.agents.iter().find(fits));
-        marked.map(|agent| agent.id)
+    /// Returns the agent that is marked: the first that may spend as much.
+    fn marked(&self, price: MicroUsdc) -> Option<AgentId> {
+        let fits = |agent: &&BuyingAgent| agent.line.obstacle(price).is_none();
+        self.agents.iter().find(fits).map(|agent| agent.id)
     }
 
-    fn is_marked(&self, agent: &BuyingAgent, price: &MicroUsdc) -> bool {
+    fn is_marked(&self, agent: &BuyingAgent, price: MicroUsdc) -> bool {
         self.marked(price) == Some(agent.id)
     }
 
-    fn may_buy(&self, price: &MicroUsdc) -> bool {
+    fn may_buy(&self, price: MicroUsdc) -> bool {
         self.marked(price).is_some()
     }
 }
@@ -308,14 +301,6 @@ pub struct BuyPage {
     pub wallet: Option<WalletOffer>,
     /// Price that the person saw before, if it is lower than the price now.
     pub price_before: Option<MicroUsdc>,
-    /// Rules that the input breaks.
-    pub errors: Vec<FieldError>,
-}
-
-impl BuyPage {
-    fn is_here(&self, way: &PaymentWay) -> bool {
-        self.way == *way
-    }
 }
 
 #[cfg(test)]
@@ -338,22 +323,16 @@ mod tests {
     #[test]
     fn an_agent_is_marked_that_may_spend_as_much() {
         let (poor, rich, richer) = (agent(Some(5)), agent(Some(10)), agent(None));
-        let (first, second) = (rich.id, richer.id);
+        let first = rich.id;
         let mut account = BuyerAccount {
-            name: "Loess Maps".to_owned(),
             credits: CreditBalance::default(),
-            agents: vec![poor.clone(), rich, richer],
-            chosen: None,
+            agents: vec![poor, rich, richer],
             top_up: String::new(),
         };
         let price = MicroUsdc(100_000);
-        assert_eq!(account.marked(&price), Some(first));
-        account.chosen = Some(second);
-        assert_eq!(account.marked(&price), Some(second));
-        // A choice that does not fit is not kept: the browser would send nothing for it.
-        account.chosen = Some(poor.id);
-        assert_eq!(account.marked(&price), Some(first));
+        assert_eq!(account.marked(price), Some(first));
+        // A browser sends nothing for a choice that is not open.
         account.agents.truncate(1);
-        assert!(!account.may_buy(&price) && account.may_buy(&MicroUsdc(50_000)));
+        assert!(!account.may_buy(price) && account.may_buy(MicroUsdc(50_000)));
     }
 }

@@ -19,7 +19,7 @@ mod units;
 
 pub use activity::{ActivityPage, ActivityRow, ChangeActor, JobRow};
 pub use agents::{AgentView, AgentsPage, ClaimEnd, ClaimView, CodeView, DecidedClaim, KeyView, NewAgentForm};
-pub use approval::{ApprovalPage, ShownApproval};
+pub use approval::{ApprovalChange, ApprovalPage, ShownApproval};
 pub use apps::{AppRow, AppsPage};
 pub use collectors::{CollectorRow, CollectorRunRow, CollectorState, CollectorsPage};
 pub use contributions::{

@@ -32,11 +32,6 @@ impl SpendLine {
         [self.per_purchase, self.per_day, self.per_month].contains(&Some(MicroUsdc(0)))
     }
 
-    /// Returns true if no cap holds.
-    pub(crate) const fn is_open(&self) -> bool {
-        self.per_purchase.is_none() && self.per_day.is_none() && self.per_month.is_none()
-    }
-
     /// Returns why a purchase at a price does not fit, in words that follow a name.
     pub(crate) fn obstacle(&self, price: MicroUsdc) -> Option<String> {
         if self.is_closed() {
@@ -96,14 +91,39 @@ impl SpendLine {
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
-    /// Returns the hundredths of a cap that are used, at most 100.
-    #[expect(clippy::unused_self, reason = "a template calls functions through a value")]
-    pub(crate) fn share(&self, cap: &MicroUsdc, used: &MicroUsdc) -> u64 {
-        if cap.0 <= 0 {
-            return 100;
+    /// Returns what is spent of the cap of the day.
+    pub(crate) const fn today(&self) -> CapUse {
+        CapUse {
+            used: self.on_day,
+            cap: self.per_day,
         }
-        let share = i128::from(used.0.max(0)) * 100 / i128::from(cap.0);
-        u64::try_from(share.min(100)).unwrap_or(100)
+    }
+
+    /// Returns what is spent of the cap of the month.
+    pub(crate) const fn this_month(&self) -> CapUse {
+        CapUse {
+            used: self.in_month,
+            cap: self.per_month,
+        }
+    }
+}
+
+/// What is spent of a cap.
+pub(crate) struct CapUse {
+    used: MicroUsdc,
+    cap: Option<MicroUsdc>,
+}
+
+impl CapUse {
+    /// Returns the hundredths that are spent, at most 100.
+    fn share(&self) -> u64 {
+        match self.cap {
+            Some(MicroUsdc(cap)) if cap > 0 => {
+                let share = i128::from(self.used.0.max(0)) * 100 / i128::from(cap);
+                u64::try_from(share.min(100)).unwrap_or(100)
+            }
+            _ => 100,
+        }
     }
 }
 
@@ -275,11 +295,20 @@ mod tests {
 
     #[test]
     fn a_share_never_leaves_its_bar() {
-        let line = line();
-        for (cap, used, share) in [(400, 25, 6), (400, 0, 0), (400, 900, 100), (0, 0, 100)] {
-            assert_eq!(line.share(&dollars(cap), &dollars(used)), share, "{used} of {cap}");
+        for (cap, used, share) in [
+            (4_000_000, 250_000, 6),
+            (4_000_000, 0, 0),
+            (4_000_000, 9_000_000, 100),
+            (0, 0, 100),
+            (i64::MAX, i64::MAX, 100),
+        ] {
+            let line = SpendLine {
+                per_day: Some(MicroUsdc(cap)),
+                on_day: MicroUsdc(used),
+                ..SpendLine::default()
+            };
+            assert_eq!(line.today().share(), share, "{used} of {cap}");
         }
-        assert_eq!(line.share(&MicroUsdc(i64::MAX), &MicroUsdc(i64::MAX)), 100);
     }
 
     #[test]

@@ -9,7 +9,6 @@ use types::{ApprovalId, SaleId};
 
 use crate::checkout::Checkout;
 use crate::chrome::{PageLayout, Theme};
-use crate::filters;
 use crate::spend::{CreditBalance, CreditBill, SpendLine};
 use crate::time::Instant;
 
@@ -28,6 +27,17 @@ pub enum ShownApproval {
     Stale(StaleReason, Option<ApprovalId>),
 }
 
+/// What has changed since the question, so that a yes buys nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApprovalChange {
+    /// The price has risen to this one.
+    Price(MicroUsdc),
+    /// The item is not sold now.
+    Item,
+    /// The account has bought it, by this sale.
+    Owned(SaleId),
+}
+
 /// Page at `GET /console/approvals/{id}`, with forms to `POST …/yes` and `…/no`.
 #[derive(Debug, Template)]
 #[template(path = "console/approval.html")]
@@ -40,8 +50,8 @@ pub struct ApprovalPage {
     pub state: ShownApproval,
     /// What is bought. Its price is the one that the question names, or a lower one of now.
     pub checkout: Checkout,
-    /// Price now, if it is above the one that the question names.
-    pub risen_to: Option<MicroUsdc>,
+    /// What has changed since, while it waits.
+    pub changed: Option<ApprovalChange>,
     /// Who asked.
     pub asked_by: AskedBy,
     /// Name of the agent that buys.
@@ -66,7 +76,6 @@ pub struct ApprovalPage {
     pub top_up: String,
 }
 
-#[expect(clippy::unused_self, reason = "a template calls functions through its page")]
 impl ApprovalPage {
     /// Returns the heading.
     fn heading(&self) -> String {
@@ -99,17 +108,6 @@ impl ApprovalPage {
     /// Returns the same of the app.
     fn rest_of_app(&self) -> Option<String> {
         self.app_line.as_ref()?.rest_after(self.checkout.price)
-    }
-
-    /// Returns why a yes bought nothing.
-    const fn why(&self, why: &StaleReason) -> &'static str {
-        match why {
-            StaleReason::Price => "The price had risen.",
-            StaleReason::Item => "It is not sold any more.",
-            StaleReason::Agent => "The agent acts for you no longer.",
-            StaleReason::App => "The app is not connected any more.",
-            StaleReason::Owned => "It was yours already.",
-        }
     }
 }
 

@@ -8,7 +8,6 @@ use types::vocabulary::PaidWith;
 
 use crate::checkout::{Checkout, CheckoutThing};
 use crate::chrome::{PageLayout, Theme};
-use crate::filters;
 use crate::time::Instant;
 
 /// Page at `GET /console/receipts/{id}`; the file is at `…/receipt.json`.
