@@ -11,8 +11,8 @@ use api::rules::seals;
 use store::conformance::money_model;
 use store::{
     Access, AgentCreated, CheckTerms, EntryCursor, EntryFilter, Granted, ItemKind, NewAgent, NewContribution,
-    NewDeposit, NewGrant, NewOperator, NewProject, NewPurchase, OperatorCreated, OutcomeRow, ProjectCreated, Purchased,
-    Resolution, SaleTerms, Store, SubmitOutcome, Visibility,
+    NewDeposit, NewGrant, NewOperator, NewProject, NewPurchase, NewPurchaseAsk, OperatorCreated, OutcomeRow,
+    ProjectCreated, Purchased, Resolution, SaleTerms, Store, SubmitOutcome, Visibility,
 };
 use tokio::task::JoinSet;
 use types::clock::SystemClock;
@@ -227,6 +227,9 @@ pub(crate) async fn run(report: &mut Report, folder: &Path, events: usize) {
                 version: None,
                 buyer,
                 agent: None,
+                app: None,
+                max_price: None,
+                ask: NewPurchaseAsk::silent(now()),
                 terms: SaleTerms {
                     asset: ASSET.to_owned(),
                     default_price: MicroUsdc(PRICE),

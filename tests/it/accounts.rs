@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use api::rules::accounts::{ClaimCodeParts, ClaimCodeText};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use store::{Approval, ClaimCodeAdded, NewClaimCode, NewSession, NewToken, Schema, Store, TokenAdded};
+use store::{Approval, ClaimCodeAdded, NewClaimCode, NewSession, NewToken, Schema, SpendLimits, Store, TokenAdded};
 use tempfile::TempDir;
 use tests::letters::{Received, letter_to, letters_to};
 use tests::{Answer, Http, Options, Server};
@@ -162,7 +162,10 @@ impl Site {
     async fn approve(&self, operator: OperatorId, phrase: &str) -> Approval {
         let accounts = self.store.accounts();
         let claim = accounts.claims_of(operator, 1, now()).await.unwrap()[0].id;
-        accounts.claim_approve(operator, claim, phrase, now()).await.unwrap()
+        accounts
+            .claim_approve(operator, claim, phrase, SpendLimits::default(), now())
+            .await
+            .unwrap()
     }
 }
 
@@ -475,7 +478,9 @@ async fn approves_when_started_as_another_process() {
     let operator = text("operator").parse().unwrap();
     let claim = store.accounts().claims_of(operator, 1, now()).await.unwrap()[0].id;
     let (accounts, phrase) = (store.accounts(), text("phrase"));
-    let approved = accounts.claim_approve(operator, claim, &phrase, now()).await;
+    let approved = accounts
+        .claim_approve(operator, claim, &phrase, SpendLimits::default(), now())
+        .await;
     panic!("not killed: {approved:?}");
 }
 

@@ -126,6 +126,7 @@ async fn session(app: &App, spec: &Spec, token: &str) -> Result<Option<Caller>, 
         actor,
         scopes: Scopes::ALL,
         credential: Credential::Session,
+        connection: None,
         expires_at: None,
     };
     admit(app, spec, caller)
@@ -141,6 +142,7 @@ fn caller(app: &App, principal: Principal) -> Result<(Caller, bool), ApiError> {
         actor,
         scopes: Scopes::ALL,
         credential,
+        connection: None,
         expires_at: None,
     };
     Ok(match principal {

@@ -327,7 +327,7 @@ impl Engine {
             (7, "losses", include_str!("../migrations/postgres/0007_losses.sql")),
         ];
         /// Since then there is one text for all engines, with `{{text}}`, `{{bytes}}` and `{{position}}` in place of what differs.
-        const SHARED: [(i64, &str, &str); 22] = [
+        const SHARED: [(i64, &str, &str); 23] = [
             (8, "accounts", include_str!("../migrations/0008_accounts.sql")),
             (9, "flow", include_str!("../migrations/0009_flow.sql")),
             (10, "limits", include_str!("../migrations/0010_limits.sql")),
@@ -358,6 +358,7 @@ impl Engine {
                 include_str!("../migrations/0029_deleted_datasets.sql"),
             ),
             (30, "profiles", include_str!("../migrations/0030_profiles.sql")),
+            (31, "spending", include_str!("../migrations/0031_spending.sql")),
         ];
         let (texts, text_type, bytes_type, position) = match self {
             Self::Sqlite => (SQLITE, "TEXT", "BLOB", "INSTR"),

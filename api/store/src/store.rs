@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use sqlx::AnyConnection;
 use tracing::Instrument as _;
-use types::DatasetId;
+use types::{AgentId, DatasetId};
 
 use crate::Error;
 use crate::audit::{self, AuditEntry};
@@ -139,16 +139,17 @@ impl Store {
         }
     }
 
-    /// Returns a handle whose row of the audit trail names this agent as the one that acts, for a person who acts by it. Without
-    /// such a row it is the same handle.
+    /// Returns a handle whose row in the trail also names the agent that a person acts as.
     #[must_use]
     pub fn acting_as(&self, agent: AgentId) -> Self {
-        let audit = self.audit.as_deref().map(|entry| AuditEntry {
-            actor: Some(agent.to_string()),
-            ..entry.clone()
-        });
+        let named = |entry: &Arc<AuditEntry>| {
+            Arc::new(AuditEntry {
+                actor: Some(agent.to_string()),
+                ..AuditEntry::clone(entry)
+            })
+        };
         Self {
-            audit: audit.map(Arc::new),
+            audit: self.audit.as_ref().map(named),
             ..self.clone()
         }
     }

@@ -133,6 +133,10 @@ pub const PAY_POINTS: [&str; 11] = [
     "payout.booked",
 ];
 
+/// The crash points of a purchase that waits for a person: right after its row, then inside and right after the
+/// transaction of a yes.
+pub const APPROVAL_POINTS: [&str; 3] = ["approval.asked", "approval.rows", "approval.bought"];
+
 /// The crash points of a run of a collector, in its order.
 pub const COLLECTOR_POINTS: [&str; 6] = [
     "collect.begun",
@@ -236,6 +240,12 @@ pub enum InjectedBug {
     OwnerByPath,
     /// Reads through the server of the directory are charged.
     DirectoryCharged,
+    /// What an app spends is held against the limits of its agent alone.
+    AppUncapped,
+    /// A yes pays more than the person saw.
+    YesWithoutPrice,
+    /// A counter is written that was read before the latest charge.
+    StaleCounter,
 }
 
 impl InjectedBug {

@@ -290,7 +290,7 @@ impl Site {
         let connection = oauth.connections_of(operator, now()).await.unwrap().remove(0);
         let expired = secret("wta");
         let access = Access {
-            connection: connection.id.parse().unwrap(),
+            connection: connection.id,
             scopes: Scopes::ALL,
             expires_at: Timestamp::from_micros(now().micros() - 1),
         };

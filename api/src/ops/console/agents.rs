@@ -7,7 +7,7 @@ use std::time::Duration;
 use pages::console::{AgentView, AgentsPage, ClaimEnd, ClaimView, CodeView, DecidedClaim, KeyView, NewAgentForm};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::{Approval, ClaimCodeAdded, ClaimStatus, NewClaimCode, Rejection};
+use store::{Approval, ClaimCodeAdded, ClaimStatus, NewClaimCode, Rejection, SpendLimits};
 use types::{AgentId, ClaimCodeId, ClaimId, TokenId};
 
 use crate::call::cx::Cx;
@@ -365,7 +365,7 @@ async fn approve(cx: Cx, input: ApproveClaimForm) -> Result<PageResponse, ApiErr
     let claim: ClaimId = id(&input.id, "claim")?;
     let accounts = cx.app.store.accounts();
     match accounts
-        .claim_approve(cx.the_operator()?, claim, &input.phrase, cx.now)
+        .claim_approve(cx.the_operator()?, claim, &input.phrase, SpendLimits::default(), cx.now)
         .await?
     {
         Approval::Approved(_) => PageResponse::see(PATH),

@@ -42,7 +42,7 @@ async fn show(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
 fn row(app: AppConnection) -> AppRow {
     AppRow {
         client: name(&app),
-        id: app.id,
+        id: app.id.to_string(),
         client_id: app.client_id,
         agent: app.agent_name,
         scopes: app.scopes.split_whitespace().map(str::to_owned).collect(),
@@ -80,11 +80,9 @@ struct AppPath {
 }
 
 async fn revoke(cx: Cx, input: AppPath) -> Result<PageResponse, ApiError> {
+    let id = input.id.parse().map_err(|_error| missing("connection"))?;
     let connections = cx.app.store.oauth();
-    if connections
-        .connection_end_of(cx.the_operator()?, input.id, cx.now)
-        .await?
-    {
+    if connections.connection_end_of(cx.the_operator()?, id, cx.now).await? {
         PageResponse::see(PATH)
     } else {
         Err(missing("connection"))

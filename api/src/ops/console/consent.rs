@@ -12,7 +12,7 @@ use http::header::{self, HeaderName, HeaderValue};
 use oauth::authorize::{self, AuthorizeRefusal, AuthorizeRequest, RequestError, ShownProblem};
 use oauth::client::OAuthClient;
 use oauth::document::is_document_url;
-use oauth::{Params, Scope, Scopes};
+use oauth::{AppBudget, Params, Scope, Scopes};
 use pages::{AgentChoice, ConsentPage, ScopeChoice};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -294,7 +294,9 @@ async fn decide(cx: Cx, input: ConsentForm) -> Result<PageResponse, ApiError> {
         }
         let operator = cx.the_operator()?;
         let agent = agent(&cx, operator, &input.agent, &asked).await?;
-        Ok(server.grant(&asked.request, operator, agent, scopes).await?)
+        Ok(server
+            .grant(&asked.request, operator, agent, scopes, AppBudget::default())
+            .await?)
     };
     match connected.await {
         Ok(to) => PageResponse::see(&to),

@@ -267,18 +267,13 @@ pub async fn the_console_is_connected_until_something_ends_it(url: &str) {
     assert!(!is_connected(eve, at(12)).await, "the connection is of one operator");
 
     // A use moves the end, and one that comes late does not move it back.
-    oauth.console_seen(app.connection.clone(), at(2_000)).await.unwrap();
-    oauth.console_seen(app.connection.clone(), at(1_000)).await.unwrap();
+    oauth.console_seen(app.connection, at(2_000)).await.unwrap();
+    oauth.console_seen(app.connection, at(1_000)).await.unwrap();
     let end = at(2_000).plus(CONSOLE_LASTS);
     assert!(is_connected(ada, end.minus(std::time::Duration::from_micros(1))).await);
     assert!(!is_connected(ada, end).await);
 
-    assert!(
-        oauth
-            .connection_end_of(ada, app.connection.clone(), at(3_000))
-            .await
-            .unwrap()
-    );
+    assert!(oauth.connection_end_of(ada, app.connection, at(3_000)).await.unwrap());
     oauth.console_seen(app.connection, at(3_001)).await.unwrap();
     assert!(!is_connected(ada, at(3_002)).await, "a use revives nothing");
 

@@ -15,8 +15,8 @@ use self::model::{Buyer, Dice, Item, Model};
 use super::fixture::{World, agent, at, mail, new_project, open, operator, project};
 use super::money::{ASSET, FREE, balances, dispute, grant, paid_dataset, sound, terms};
 use crate::{
-    Bound, DisputeOpened, Doubtful, EgressLease, EgressLeased, Granted, NewPayment, NewPurchase, PaidFor, PaymentBound,
-    Purchased, SaleState, Settled, Settlement, StorageCharged, Store, WalletRefund,
+    Bound, DisputeOpened, Doubtful, EgressLease, EgressLeased, Granted, NewPayment, NewPurchase, NewPurchaseAsk,
+    PaidFor, PaymentBound, Purchased, SaleState, Settled, Settlement, StorageCharged, Store, WalletRefund,
 };
 
 /// Variable that sets the number of events, and their number without it.
@@ -301,6 +301,9 @@ impl Play {
             version: None,
             buyer: operator,
             agent: None,
+            app: None,
+            max_price: None,
+            ask: NewPurchaseAsk::silent(at(now)),
             terms: terms(),
             now: at(now),
         };
@@ -416,7 +419,7 @@ impl Play {
             asset: ASSET.to_owned(),
             block: MicroUsdc(BLOCK_PRICE),
             event: LedgerEventId::new(at(self.step)),
-            actor: String::new(),
+            spender: None,
             now: at(self.step),
         };
         let leased = self.store.money().egress_lease(lease).await.unwrap();

@@ -8,8 +8,9 @@ use types::{DisputeId, LedgerEventId, OperatorId, PaymentId, SaleId, Timestamp};
 use super::fixture::{World, agent, at, mail, new_project, open, operator, project, race};
 use super::money::{ASSET, Market, balances, dispute, give, paid_dataset, resolve, sound, terms};
 use crate::{
-    Bound, DisputeOpened, DisputeResolution, DisputeResolved, NewDeposit, NewPayment, NewPayout, NewPurchase, PaidFor,
-    PaymentBound, PayoutPicked, PayoutState, Purchased, Settled, Settlement, Store, WalletRefund,
+    Bound, DisputeOpened, DisputeResolution, DisputeResolved, NewDeposit, NewPayment, NewPayout, NewPurchase,
+    NewPurchaseAsk, PaidFor, PaymentBound, PayoutPicked, PayoutState, Purchased, Settled, Settlement, Store,
+    WalletRefund,
 };
 
 /// Wallet that buys.
@@ -104,6 +105,9 @@ async fn seller(store: &Store, buyer: OperatorId, number: u32) -> OperatorId {
         version: None,
         buyer,
         agent: None,
+        app: None,
+        max_price: None,
+        ask: NewPurchaseAsk::silent(at(10)),
         terms: terms(),
         now: at(10),
     };

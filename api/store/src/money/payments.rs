@@ -143,6 +143,7 @@ impl Money<'_> {
                     fee: &new.terms.fee,
                     window: new.terms.dispute_window,
                     payment: Some(new.payment.clone()),
+                    approval: None,
                     now: new.now,
                 }
                 .sale();

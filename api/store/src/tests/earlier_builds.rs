@@ -3,7 +3,12 @@
 use super::*;
 
 /// Statements that undo the migrations from 8 on, which both engines take.
-const UNDO_ACCOUNTS_AND_FLOW: [&str; 124] = [
+const UNDO_ACCOUNTS_AND_FLOW: [&str; 129] = [
+    "DROP TABLE approvals",
+    "DROP TABLE spends",
+    "DROP TABLE spend_used",
+    "DROP TABLE spend_limits",
+    "DELETE FROM _sqlx_migrations WHERE version = 31",
     "DROP TABLE profile_work",
     "DROP TABLE profiles",
     "ALTER TABLE projects DROP COLUMN preview_rows",
