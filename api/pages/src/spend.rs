@@ -110,13 +110,13 @@ impl SpendLine {
 
 /// What is spent of a cap.
 pub(crate) struct CapUse {
-    used: MicroUsdc,
-    cap: Option<MicroUsdc>,
+    pub(crate) used: MicroUsdc,
+    pub(crate) cap: Option<MicroUsdc>,
 }
 
 impl CapUse {
     /// Returns the hundredths that are spent, at most 100.
-    fn share(&self) -> u64 {
+    pub(crate) fn share(&self) -> u64 {
         match self.cap {
             Some(MicroUsdc(cap)) if cap > 0 => {
                 let share = i128::from(self.used.0.max(0)) * 100 / i128::from(cap);

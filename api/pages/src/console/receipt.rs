@@ -34,8 +34,9 @@ pub struct ReceiptPage {
     pub disputed_until: Option<Instant>,
     /// True if the price was given back.
     pub is_refunded: bool,
-    /// Hash of what was bought: the content root of the version, or the SHA-256 of the text.
-    pub fingerprint: String,
+    /// Hash of what was bought: the content root of the version, or the SHA-256 of the text, unless that
+    /// was erased before.
+    pub fingerprint: Option<String>,
     /// Id of the key that signed.
     pub key: String,
     /// The statement with its signature, as JSON.

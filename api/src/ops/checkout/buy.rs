@@ -5,7 +5,7 @@
 use pages::{BuyPage, BuyerAccount, Checkout, CheckoutState, PaymentWay, WalletOffer};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::PersonAsked;
+use store::{MAX_WAITING_APPROVALS, PersonAsked};
 use types::money::MicroUsdc;
 use types::vocabulary::ItemKind;
 use types::{ApprovalId, OperatorId, UnitId, Version};
@@ -22,7 +22,7 @@ use crate::error::ApiError;
 use crate::ids;
 use crate::ops::page_kit::{id, missing, page_layout};
 use crate::ops::paid;
-use crate::ops::spending;
+use crate::ops::spend_lines;
 use crate::price::{PATTERN, dataset_price};
 use crate::rules::approvals::{self, PersonAsk};
 use crate::rules::entitlement;
@@ -30,7 +30,7 @@ use crate::rules::entitlement::units::{self, ShownStatus};
 use crate::rules::reading::MAX_EXACT_INTEGER;
 use crate::rules::settlement::goods;
 
-/// Page to which the form goes.
+/// Address to which the form goes.
 const ASK: &str = "/console/buy";
 
 pub(super) fn add(table: &mut Operations) {
@@ -236,8 +236,8 @@ async fn shown(
 
 async fn account(cx: &Cx, operator: OperatorId) -> Result<BuyerAccount, ApiError> {
     Ok(BuyerAccount {
-        credits: spending::credits(cx, operator).await?,
-        agents: spending::agents(cx, operator).await?,
+        credits: spend_lines::credits(cx, operator).await?,
+        agents: spend_lines::agents(cx, operator).await?,
         top_up: top_up_path(operator),
     })
 }
@@ -270,8 +270,6 @@ struct AskedItem {
     item: String,
     /// Page of the purchase.
     page: String,
-    /// Page of the item.
-    read: String,
 }
 
 /// Finds the item that a form names. A person sees it or does not, as on its page.
@@ -279,27 +277,24 @@ async fn find(cx: &Cx, named: &str, version: Option<u64>) -> Result<AskedItem, A
     match named.split_once(':') {
         Some(("dataset", slug)) => {
             let project = entitlement::current(cx, slug).await?;
-            let read = format!("/projects/{}", project.slug);
+            let page = format!("/projects/{}/buy", project.slug);
             Ok(AskedItem {
                 kind: ItemKind::Dataset,
                 item: project.id.to_string(),
                 page: match version {
-                    Some(version) => format!("{read}/buy?version={version}&"),
-                    None => format!("{read}/buy?"),
+                    Some(version) => format!("{page}?version={version}&"),
+                    None => format!("{page}?"),
                 },
-                read,
             })
         }
         Some(("unit", text)) => {
             let unit: UnitId = id(text, "unit")?;
             let chain = cx.app.store.money().unit_of(unit).await?;
             let chain = chain.ok_or_else(ApiError::no_unit)?;
-            let read = format!("/units/{unit}");
             Ok(AskedItem {
                 kind: ItemKind::Unit,
                 item: chain.to_string(),
-                page: format!("{read}/buy?"),
-                read,
+                page: format!("/units/{unit}/buy?"),
             })
         }
         _ => Err(ApiError::invalid(
@@ -335,10 +330,12 @@ async fn ask(cx: Cx, input: AskToBuyForm) -> Result<PageResponse, ApiError> {
         PersonAsked::Row(row) => PageResponse::see(&super::question::path(row.id)),
         PersonAsked::PriceAbove(_) => PageResponse::see(&format!("{}was={price}", found.page)),
         PersonAsked::NotSold => PageResponse::see(found.page.trim_end_matches(['?', '&'])),
-        PersonAsked::Owned { sale: Some(sale) } => PageResponse::see(&super::receipt::path(sale)),
-        PersonAsked::Owned { sale: None } => PageResponse::see(&found.read),
+        PersonAsked::Owned { sale } => PageResponse::see(&super::receipt::path(sale)),
         PersonAsked::Full => {
-            let message = "this agent has 20 purchases that wait for your yes; decide about one of them first";
+            let message = format!(
+                "you began {MAX_WAITING_APPROVALS} purchases as this agent and decided about none; say no to one, or wait \
+                 a day"
+            );
             Err(ApiError::new(ErrorCode::ApprovalsFull, message))
         }
         PersonAsked::NoAgent => Err(missing("agent")),

@@ -19,7 +19,7 @@ use crate::codes::ErrorCode;
 use crate::config::top_up_path;
 use crate::error::ApiError;
 use crate::ops::page_kit::{id, instant, missing, page, page_layout};
-use crate::ops::spending;
+use crate::ops::spend_lines;
 use crate::rules::approvals;
 
 const PATH: &str = "/console/approvals/{id}";
@@ -84,7 +84,7 @@ async fn show(cx: Cx, input: QuestionPath) -> Result<PageResponse, ApiError> {
         checkout,
         changed,
         asked_by: asked.asked_by,
-        line: spending::line_of(&cx, SpendOwner::Agent(asked.agent)).await?,
+        line: spend_lines::line_of(&cx, SpendOwner::Agent(asked.agent)).await?,
         agent: asked.agent_name,
         app,
         app_line,
@@ -92,7 +92,7 @@ async fn show(cx: Cx, input: QuestionPath) -> Result<PageResponse, ApiError> {
         reason: asked.reason,
         asked_at: instant(asked.asked_at),
         expires_at: instant(asked.expires_at),
-        credits: spending::credits(&cx, operator).await?,
+        credits: spend_lines::credits(&cx, operator).await?,
         top_up: top_up_path(operator),
     })
 }
@@ -154,7 +154,7 @@ async fn app(
     };
     let connections = cx.app.store.oauth().connections_of(operator, cx.now).await?;
     let found = connections.iter().find(|app| app.id == connection);
-    let line = spending::line_of(cx, SpendOwner::App(connection)).await?;
+    let line = spend_lines::line_of(cx, SpendOwner::App(connection)).await?;
     Ok((found.map(crate::ops::console::app_name), Some(line)))
 }
 
@@ -170,7 +170,11 @@ async fn yes(cx: Cx, input: QuestionPath) -> Result<PageResponse, ApiError> {
             ..
         } => PageResponse::see(&path(successor)),
         // The page says what stands in the way, as it is now.
-        Approved::Ended(_) | Approved::Stale { .. } | Approved::Capped(_) | Approved::Short { .. } => {
+        Approved::Ended(_)
+        | Approved::Stale { .. }
+        | Approved::Capped(_)
+        | Approved::Short { .. }
+        | Approved::NotForSale => {
             PageResponse::see(&path(approval))
         }
         Approved::Missing => Err(missing("question")),

@@ -3,7 +3,7 @@
 //! Invariant: an amount is taken as it is typed, to the cent, and an empty text is no limit.
 
 use pages::{BuyingAgent, CreditBalance, SpendLine};
-use store::{SpendLimits, SpendOwner, Spending};
+use store::{SpendOwner, Spending};
 use types::OperatorId;
 use types::money::MicroUsdc;
 
@@ -81,14 +81,6 @@ pub(super) fn limit(text: &str, field: &str) -> Result<Option<MicroUsdc>, ApiErr
         .parse()
         .map_err(|_error| ApiError::invalid(field, broken_rule(amount, MOST_PRICE)))?;
     Ok(Some(limit))
-}
-
-/// Returns limits of nothing but a month and a price to ask above.
-pub(super) fn of_month(per_month: Option<MicroUsdc>) -> SpendLimits {
-    SpendLimits {
-        per_month,
-        ..SpendLimits::default()
-    }
 }
 
 #[cfg(test)]
