@@ -31,6 +31,7 @@ mod profiles;
 mod projects;
 mod query;
 mod quota;
+mod receipts;
 mod reports;
 mod search;
 mod service;
@@ -68,6 +69,7 @@ pub(crate) fn all(limits: &Limits) -> Operations {
     quota::add(&mut table);
     money::add(&mut table);
     paid::add(&mut table);
+    receipts::add(&mut table);
     search::add(&mut table);
     reports::add(&mut table);
     activity::add(&mut table);

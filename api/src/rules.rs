@@ -15,6 +15,7 @@ pub mod previews;
 pub(crate) mod profiles;
 pub mod readiness;
 pub(crate) mod reading;
+pub mod receipts;
 pub mod seals;
 pub mod settlement;
 pub(crate) mod spending;

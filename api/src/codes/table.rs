@@ -91,6 +91,7 @@ error_codes! {
     EmailTaken = 409 "email_taken" [] "The address, or another spelling of its mailbox, has an account or a sign-up." No;
     EtagMismatch = 409 "etag_mismatch" ["parts"] "Parts of the upload are there with other tags." No;
     FreeItem = 409 "free_item" [] "The item costs nothing with a key." No;
+    IdentifierReused = 409 "identifier_reused" [] "The identifier of the payment was given to another payment; choose another." No;
     NameTaken = 409 "name_taken" [] "The name of the agent, or one that looks like it, is taken." No;
     NoPayoutAddress = 409 "no_payout_address" [] "The operator has no payout address in force." Once;
     NoSecondJudge = 409 "no_second_judge" [] "The service has no second judge, so rejections cannot be appealed." No;

@@ -6,16 +6,19 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use catalog::Snapshot;
+use proof::query_receipt::BuildId;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
 use types::Contract;
 
 use crate::state::files::{FileDone, FileFailure, FileJob, FileReader};
-use crate::state::sandbox::{AnswerColumn, QuerySandbox, SandboxAnswer, SandboxFailure, SandboxQuery};
+use crate::state::sandbox::{
+    AnswerColumn, AnswerRepetition, QuerySandbox, SandboxAnswer, SandboxFailure, SandboxQuery,
+};
 
 /// A sandbox that acts on keywords instead of SQL (`hang`, `time out`, `wait`, `refuse`, `fail`, `explode`,
-/// `list`), and otherwise counts the records.
+/// `list`), and otherwise counts the records. Only a count can be repeated.
 #[derive(Debug, Default)]
 pub(crate) struct Scripted {
     /// Notified for each statement that hangs.
@@ -38,6 +41,11 @@ impl QuerySandbox for Scripted {
         asked: &SandboxQuery<'_>,
     ) -> Result<SandboxAnswer, SandboxFailure> {
         let message = "division by zero".to_owned();
+        let repetition = asked.now.map(|now| AnswerRepetition {
+            now,
+            build: BuildId::of_sha256(&[0xb1; 32]),
+            why: if asked.sql == "list" { vec!["order"] } else { Vec::new() },
+        });
         match asked.sql {
             "hang" => {
                 self.hanging.notify_one();
@@ -63,6 +71,7 @@ impl QuerySandbox for Scripted {
                         .map(|row| RawValue::from_string(row).unwrap())
                         .collect(),
                     truncated: true,
+                    repetition,
                 })
             }
             _ => Ok(SandboxAnswer {
@@ -75,6 +84,7 @@ impl QuerySandbox for Scripted {
                     .map(|value| RawValue::from_string(format!("[{value}]")).unwrap())
                     .into(),
                 truncated: false,
+                repetition,
             }),
         }
     }

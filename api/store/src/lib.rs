@@ -108,14 +108,15 @@ pub use money::{
     APPROVAL_LASTS, APPROVAL_LETTERS_A_DAY, ApprovalLetter, Approved, Balances, Bought, CheckTerms, ClosedDay,
     DeniedApproval, Dispute, DisputeOpened, DisputeResolution, DisputeResolved, EgressLease, EgressLeased, Entry,
     EntryCursor, EntryFilter, Granted, MAX_WAITING_APPROVALS, Money, MoneyFault, NewDeposit, NewDispute, NewGrant,
-    NewNo, NewPayout, NewPersonAsk, NewPurchase, NewPurchaseAsk, NewYes, Offer, Payable, PayoutPicked, PayoutRow,
-    PayoutState, PersonAsked, PurchaseApproval, Purchased, Sale, SaleState, SaleTerms, Seal, Seller, Settled,
-    Settlement, SpendCapped, SpendLimits, SpendOwner, Spender, Spending, StorageCharged, Treasury, WalletRefund,
+    NewNo, NewPayout, NewPersonAsk, NewPurchase, NewPurchaseAsk, NewYes, Offer, Payable, PaymentReceiptText,
+    PayoutPicked, PayoutRow, PayoutState, PersonAsked, PurchaseApproval, Purchased, Sale, SaleFacts, SaleState,
+    SaleTerms, Seal, SealedMovement, Seller, Settled, Settlement, SpendCapped, SpendLimits, SpendOwner, Spender,
+    Spending, StorageCharged, Treasury, WalletRefund,
 };
 pub use outcomes::{Applied, OutcomeRow};
 pub use payments::{
-    Bound, Doubtful, NewPayment, PaidFor, Payment, PaymentBound, PaymentState, Payments, WalletGift, WalletGiven,
-    WalletMoved, WalletSpent, WalletTransfer, Wallets,
+    Bound, Doubtful, NewPayment, PaidFor, Payment, PaymentBound, PaymentMessage, PaymentState, Payments, WalletGift,
+    WalletGiven, WalletMoved, WalletSpent, WalletTransfer, Wallets,
 };
 pub use points::{BATCHES_A_DAY, BatchesFilled, Points, PointsEvent, PointsSums, Ranked};
 pub use profiles::{

@@ -238,6 +238,14 @@ pub enum InjectedBug {
     TrialPays,
     /// The address that is asked for decides who owns an item, and not the wallet.
     OwnerByPath,
+    /// A wallet signs in by a challenge of somebody else.
+    ForeignNonce,
+    /// A challenge opens a door twice.
+    NonceUsedAgain,
+    /// A payment with a secret gets its answer again without it.
+    SecretIgnored,
+    /// Each call signs a receipt of its own.
+    ReceiptOfEachCall,
     /// Reads through the server of the directory are charged.
     DirectoryCharged,
     /// What an app spends is held against the limits of its agent alone.

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod files;
+mod ledger;
 mod own;
 mod pay;
 
@@ -13,6 +14,7 @@ use crate::remote::RemoteService;
 use crate::roles::ProcessRole;
 
 pub use files::{CreateArgs, InferArgs, ProjectArgs, PushArgs, ReadingArgs, RefusedEffect};
+pub use ledger::LedgerCommand;
 pub use own::{ArchiveArgs, DeleteArgs, LoginArgs, UploadsArgs, UploadsCommand, WhoamiArgs};
 pub use pay::{PaymentDecision, PaymentsCommand, PayoutCommands, PayoutDecision};
 
@@ -74,6 +76,9 @@ pub enum Command {
     /// Administer the keys that sign manifests; prints JSON, works while the service runs
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Take days of the ledger of money out of the database; works while the service runs
+    #[command(subcommand)]
+    Ledger(LedgerCommand),
     /// Query the records of a dataset with SQL
     Query(QueryArgs),
     /// Pull a version of a dataset into a folder and verify its signature, parts and records
@@ -96,7 +101,7 @@ pub enum Command {
     Delete(DeleteArgs),
     /// Collect a source of public facts once
     Collect(Collect),
-    /// Verify a pulled version offline: keys, signature, every part, every record
+    /// Verify a pulled version offline: keys, signature, every part, every record; or a receipt
     Verify(VerifyArgs),
     /// Print the machine-readable description of the interface
     Openapi,
@@ -469,11 +474,13 @@ pub struct PullArgs {
     pub trust: TrustArgs,
 }
 
-/// Options of `verify`.
+/// Options of `verify`: a folder, or a receipt.
 #[derive(Clone, Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct VerifyArgs {
-    /// The folder of the pulled version
-    pub dir: PathBuf,
+    /// The folder of the pulled version; a folder with the name of a command is `./NAME`
+    #[arg(required = true)]
+    pub dir: Option<PathBuf>,
     /// The keys document to trust, fetched from the service itself (`GET /.well-known/service-keys`); without it, the
     /// folder's keys must be those of a service that this machine knows
     #[arg(long, value_name = "FILE")]
@@ -481,6 +488,36 @@ pub struct VerifyArgs {
     /// The service keys that are trusted.
     #[command(flatten)]
     pub trust: TrustArgs,
+    /// What is verified instead of a folder.
+    #[command(subcommand)]
+    pub command: Option<VerifyCommand>,
+}
+
+/// What `verify` verifies beside folders.
+#[derive(Clone, Debug, Subcommand)]
+pub enum VerifyCommand {
+    /// Verify a receipt offline: its keys and signature, and what it says
+    Receipt(ReceiptArgs),
+}
+
+/// Options of `verify receipt`.
+#[derive(Clone, Debug, Args)]
+pub struct ReceiptArgs {
+    /// The receipt: a JSON file
+    pub file: PathBuf,
+    /// The answer that a query receipt is about, as the service sent it, to be compared
+    #[arg(long, value_name = "FILE")]
+    pub answer: Option<PathBuf>,
+    /// The keys document to trust, fetched from the service itself (`GET /.well-known/service-keys`); without it, the
+    /// receipt must be of a service that this machine knows
+    #[arg(long, value_name = "FILE")]
+    pub keys: Option<PathBuf>,
+    /// The service keys that are trusted.
+    #[command(flatten)]
+    pub trust: TrustArgs,
+    /// The folder of the pulled version over which a query is run again: `--data`, which every command accepts.
+    #[arg(skip)]
+    pub data: Option<PathBuf>,
 }
 
 /// Options of `config`, of which one is required.
@@ -522,6 +559,33 @@ mod tests {
         assert_eq!(role(&[]), Some(ProcessRole::All));
         assert_eq!(role(&["--role", "worker"]), Some(ProcessRole::Worker));
         assert_eq!(role(&["--role", "queen"]), None);
+    }
+
+    #[test]
+    fn a_receipt_is_verified_by_its_own_command() {
+        let verify = |arguments: &[&str]| Cli::try_parse_from([&["sluice", "verify"], arguments].concat());
+        let cli = verify(&["receipt", "r.json", "--answer", "a.json", "--data", "tides"]).unwrap();
+        assert_eq!(cli.global.data, Some("tides".into()));
+        let Command::Verify(VerifyArgs {
+            command: Some(VerifyCommand::Receipt(receipt)),
+            ..
+        }) = cli.command
+        else {
+            panic!("another command")
+        };
+        assert_eq!((receipt.file, receipt.answer), ("r.json".into(), Some("a.json".into())));
+        let Command::Verify(folder) = verify(&["./receipt", "--keys", "k.json"]).unwrap().command else {
+            panic!("another command")
+        };
+        assert_eq!((folder.dir, folder.command.is_none()), (Some("./receipt".into()), true));
+        for wrong in [
+            &[][..],
+            &["receipt"],
+            &["tides", "--answer", "a.json"],
+            &["tides", "receipt", "r.json"],
+        ] {
+            assert_eq!(verify(wrong).unwrap_err().exit_code(), 2, "{wrong:?}");
+        }
     }
 
     #[test]

@@ -89,6 +89,11 @@ impl Fixture {
         Self::of(contract(), (0..VERSIONS).map(version).collect()).await
     }
 
+    /// The same records as one version.
+    pub(crate) async fn in_one_version() -> Self {
+        Self::of(contract(), vec![(0..ROWS).map(record).collect()]).await
+    }
+
     /// Merges records, a version each, by way of the catalog.
     pub(crate) async fn of(contract: Arc<Contract>, versions: Vec<Vec<Value>>) -> Self {
         let directory = TempDir::new().unwrap();

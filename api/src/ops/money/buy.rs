@@ -18,6 +18,7 @@ use crate::error::ApiError;
 use crate::price::PriceInput;
 use crate::rules::approvals::{self, APPROVAL_POLL_SECONDS, ApprovalView, MAX_REASON_CHARS};
 use crate::rules::reading::MAX_EXACT_INTEGER;
+use crate::rules::receipts::{self, SignedSale};
 use crate::rules::{entitlement, spending};
 
 /// Dataset to buy with credits.
@@ -77,6 +78,9 @@ pub(super) struct PurchaseResult {
     /// Id of the sale.
     #[serde(skip_serializing_if = "Option::is_none")]
     sale_id: Option<String>,
+    /// Signed receipt of the sale; the same as at `/receipts/{saleId}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    receipt: Option<SignedSale>,
     /// Row in which a person is asked, or by which the item was bought lately.
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<ApprovalView>,
@@ -162,9 +166,16 @@ async fn buy(
         now: cx.now,
     };
     match cx.app.store.money().purchase(new).await? {
-        Purchased::Bought(sale) => Ok(JsonReply::ok(named.bought(&sale))),
+        Purchased::Bought(sale) => Ok(JsonReply::ok(PurchaseResult {
+            receipt: receipts::after_purchase(cx, sale.id).await,
+            ..named.bought(&sale)
+        })),
         Purchased::Owned { version } => Ok(JsonReply::ok(named.owned(version))),
         Purchased::Approved { version, approval } => Ok(JsonReply::ok(PurchaseResult {
+            receipt: match approval.sale {
+                Some(sale) => receipts::after_purchase(cx, sale).await,
+                None => None,
+            },
             approval: Some(approvals::view(&cx.app, &approval)),
             ..named.owned(version)
         })),

@@ -16,7 +16,8 @@ use super::fixture::{World, agent, at, mail, new_project, open, operator, projec
 use super::money::{ASSET, FREE, balances, dispute, grant, paid_dataset, sound, terms};
 use crate::{
     Bound, DisputeOpened, Doubtful, EgressLease, EgressLeased, Granted, NewPayment, NewPurchase, NewPurchaseAsk,
-    PaidFor, PaymentBound, Purchased, SaleState, Settled, Settlement, StorageCharged, Store, WalletRefund,
+    PaidFor, PaymentBound, PaymentMessage, Purchased, SaleState, Settled, Settlement, StorageCharged, Store,
+    WalletRefund,
 };
 
 /// Variable that sets the number of events, and their number without it.
@@ -210,8 +211,12 @@ impl Play {
             pay_to: "0x2222222222222222222222222222222222222222".to_owned(),
             valid_after: 0,
             valid_before: i64::MAX,
-            payload_hash: [7; 32],
-            payload: "{}".to_owned(),
+            message: PaymentMessage {
+                payload: "{}".to_owned(),
+                payload_hash: [7; 32],
+                has_secret: false,
+                identifier: None,
+            },
             client_net: "192.0.2.1".to_owned(),
             buyer: self.proved.get(&payer).copied(),
             is_owned: false,
@@ -238,7 +243,6 @@ impl Play {
         let settlement = Settlement {
             payment: id,
             transaction: format!("0x{:064x}", self.step),
-            response: None,
             sale: SaleId::new(at(now)),
             event: LedgerEventId::new(at(now)),
             terms: terms(),

@@ -9,8 +9,8 @@ use super::fixture::{at, mail, open, operator, race};
 use super::money::{ASSET as LEDGER, Market, balances, give, sound, terms};
 use super::payouts::pick;
 use crate::{
-    Bound, Doubtful, NewPayment, PaidFor, Payable, Payment, PaymentBound, PaymentState, PayoutPicked, PayoutState,
-    Settled, Settlement, Store, WalletMoved, WalletRefund, WalletSpent, WalletTransfer,
+    Bound, Doubtful, NewPayment, PaidFor, Payable, Payment, PaymentBound, PaymentMessage, PaymentState, PayoutPicked,
+    PayoutState, Settled, Settlement, Store, WalletMoved, WalletRefund, WalletSpent, WalletTransfer,
 };
 
 const NETWORK: &str = "eip155:84532";
@@ -36,13 +36,21 @@ fn payment(nonce: u32, kind: PaidFor) -> NewPayment {
         pay_to: TREASURY.to_owned(),
         valid_after: 0,
         valid_before: 300,
-        payload_hash: [7; 32],
-        payload: "{}".to_owned(),
+        message: message(None),
         client_net: "192.0.2.1".to_owned(),
         buyer: None,
         is_owned: false,
         now: at(0),
         lease: Duration::from_secs(30),
+    }
+}
+
+fn message(identifier: Option<&str>) -> PaymentMessage {
+    PaymentMessage {
+        payload: "{}".to_owned(),
+        payload_hash: [7; 32],
+        has_secret: identifier.is_some(),
+        identifier: identifier.map(str::to_owned),
     }
 }
 
@@ -83,8 +91,9 @@ pub async fn an_authorization_is_bound_once(url: &str) {
         ..payment(5, PaidFor::Dataset)
     };
     assert_eq!(payments.bind(third).await.unwrap(), PaymentBound::Open);
-    let rebound = payments.rebind(&first.id, "{}", at(31), Duration::from_secs(30)).await;
-    assert!(!rebound.unwrap(), "another one is open");
+    let known = stored(&store, &first.id).await;
+    let rebound = payments.rebind(&known, message(None), at(31), Duration::from_secs(30));
+    assert_eq!(rebound.await.unwrap(), PaymentBound::Open, "another one is open");
 }
 
 /// Of many callers one takes a payment to be sent.
@@ -120,7 +129,9 @@ pub async fn a_payment_takes_each_step_once(url: &str) {
     assert!(!payments.refuse(id, "again").await.unwrap());
     assert_eq!(stored(&store, id).await.payload, None);
     assert!(!payments.begin(id, at(60)).await.unwrap());
-    assert!(payments.rebind(id, "{}", at(0), Duration::from_secs(30)).await.unwrap());
+    let known = stored(&store, id).await;
+    let rebound = payments.rebind(&known, message(None), at(0), Duration::from_secs(30));
+    assert_eq!(rebound.await.unwrap(), PaymentBound::New);
     assert!(payments.begin(id, at(60)).await.unwrap());
     assert!(payments.not_sent(id, at(30)).await.unwrap());
     assert!(payments.begin(id, at(60)).await.unwrap());
@@ -315,7 +326,6 @@ async fn fund(stores: &[Store; 2], buyer: OperatorId, now: i64) {
     let settlement = Settlement {
         payment: id,
         transaction: "0xab".to_owned(),
-        response: None,
         sale: SaleId::new(at(now)),
         event: LedgerEventId::new(at(now)),
         terms: terms(),

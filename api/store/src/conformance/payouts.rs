@@ -9,8 +9,8 @@ use super::fixture::{World, agent, at, mail, new_project, open, operator, projec
 use super::money::{ASSET, Market, balances, dispute, give, paid_dataset, resolve, sound, terms};
 use crate::{
     Bound, DisputeOpened, DisputeResolution, DisputeResolved, NewDeposit, NewPayment, NewPayout, NewPurchase,
-    NewPurchaseAsk, PaidFor, PaymentBound, PayoutPicked, PayoutState, Purchased, Settled, Settlement, Store,
-    WalletRefund,
+    NewPurchaseAsk, PaidFor, PaymentBound, PaymentMessage, PayoutPicked, PayoutState, Purchased, Settled, Settlement,
+    Store, WalletRefund,
 };
 
 /// Wallet that buys.
@@ -59,8 +59,12 @@ pub(crate) async fn pay_from(
         pay_to: "0x2222222222222222222222222222222222222222".to_owned(),
         valid_after: 0,
         valid_before: i64::MAX,
-        payload_hash: [7; 32],
-        payload: "{}".to_owned(),
+        message: PaymentMessage {
+            payload: "{}".to_owned(),
+            payload_hash: [7; 32],
+            has_secret: false,
+            identifier: None,
+        },
         client_net: "192.0.2.1".to_owned(),
         buyer: None,
         is_owned: false,
@@ -72,7 +76,6 @@ pub(crate) async fn pay_from(
     let settlement = Settlement {
         payment: id.clone(),
         transaction: format!("transaction of {id}"),
-        response: None,
         sale: SaleId::new(at(now)),
         event: LedgerEventId::new(at(now)),
         terms: terms(),

@@ -3,6 +3,7 @@
 //! Invariant: a day is closed before it is hashed. [`post`](super::post) refuses an event of a closed day, so a hash
 //! that was computed once stays the hash of its day. Days are closed one after the other, without a gap.
 
+use serde::Serialize;
 use sqlx::{AnyConnection, Executor};
 use types::Timestamp;
 
@@ -57,6 +58,44 @@ row! {
         pub signature: [u8; 64],
         /// Time of the signature.
         pub sealed_at: Timestamp,
+    }
+}
+
+row! {
+    /// Movement of a day, as its seal covers it. An event without a movement has the line -1 and nothing else.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "camelCase")]
+    pub struct SealedMovement {
+        /// Id of the event.
+        pub id: String,
+        /// Asset that was moved.
+        pub asset: String,
+        /// Kind of the event.
+        pub kind: String,
+        /// Key of the event, which happens once.
+        pub key: String,
+        /// Item, sale or reference of the event.
+        pub subject: String,
+        /// Agent that acted; empty if none did.
+        pub actor: String,
+        /// Account that was debited.
+        pub debit_account: String,
+        /// Account that was credited.
+        pub credit_account: String,
+        /// Time of the event, in microseconds since 1970.
+        pub at: i64,
+        /// Number of the movement within its event.
+        pub line: i64,
+        /// Amount in micro-USDC.
+        pub amount: i64,
+        /// Number of the movement within the debited account.
+        pub debit_seq: i64,
+        /// Balance of the debited account after it.
+        pub debit_after: i64,
+        /// Number of the movement within the credited account.
+        pub credit_seq: i64,
+        /// Balance of the credited account after it.
+        pub credit_after: i64,
     }
 }
 
@@ -206,21 +245,17 @@ impl Money<'_> {
         Ok((day, before))
     }
 
+    /// Returns the movements of the events of a UTC day after the event `after`, in the order in which they are hashed: those
+    /// of at most 500 events.
+    pub async fn movements(&self, day: i64, after: &str) -> Result<Vec<SealedMovement>, Error> {
+        self.0
+            .all(sql!(sqlx::AssertSqlSafe(movements_of_a_day()), day, after.to_owned()))
+            .await
+    }
+
     /// Hashes the movements of a day in the order of (event, line). A page of them is in memory at a time.
     async fn day_hash(&self, day: i64, before: [u8; 32]) -> Result<[u8; 32], Error> {
-        // An event without a movement counts too: removed movements do not make it vanish.
-        let text = format!(
-            "SELECT paged.id AS id, paged.asset AS asset, paged.kind AS kind, paged.key AS key, paged.at AS at,
-                    paged.subject AS subject, paged.actor AS actor, COALESCE(line, -1) AS line,
-                    COALESCE(amount, 0) AS amount, COALESCE(debit_account, '') AS debit_account,
-                    COALESCE(debit_seq, 0) AS debit_seq, COALESCE(debit_after, 0) AS debit_after,
-                    COALESCE(credit_account, '') AS credit_account, COALESCE(credit_seq, 0) AS credit_seq,
-                    COALESCE(credit_after, 0) AS credit_after
-             FROM (SELECT id, asset, kind, key, at, subject, actor FROM ledger_events
-                   WHERE at / {DAY} = $1 AND id > $2 ORDER BY id LIMIT {EVENTS}) AS paged
-             LEFT JOIN ledger_transfers ON ledger_transfers.event_id = paged.id
-             ORDER BY paged.id, line"
-        );
+        let text = movements_of_a_day();
         let mut hasher = blake3::Hasher::new();
         hasher.update(FORMAT).update(&before).update(&day.to_le_bytes());
         let mut last = String::new();
@@ -250,6 +285,23 @@ impl Money<'_> {
             }
         }
     }
+}
+
+/// Returns the statement for the movements of the next events of a day (`$1`) after an event (`$2`), by (event, line).
+fn movements_of_a_day() -> String {
+    // An event without a movement counts too: removed movements do not make it vanish.
+    format!(
+        "SELECT paged.id AS id, paged.asset AS asset, paged.kind AS kind, paged.key AS key, paged.at AS at,
+                    paged.subject AS subject, paged.actor AS actor, COALESCE(line, -1) AS line,
+                    COALESCE(amount, 0) AS amount, COALESCE(debit_account, '') AS debit_account,
+                    COALESCE(debit_seq, 0) AS debit_seq, COALESCE(debit_after, 0) AS debit_after,
+                    COALESCE(credit_account, '') AS credit_account, COALESCE(credit_seq, 0) AS credit_seq,
+                    COALESCE(credit_after, 0) AS credit_after
+             FROM (SELECT id, asset, kind, key, at, subject, actor FROM ledger_events
+                   WHERE at / {DAY} = $1 AND id > $2 ORDER BY id LIMIT {EVENTS}) AS paged
+             LEFT JOIN ledger_transfers ON ledger_transfers.event_id = paged.id
+             ORDER BY paged.id, line"
+    )
 }
 
 /// Texts of a movement, in the order in which they are hashed.
