@@ -144,9 +144,9 @@ impl Checkout {
     fn ask(&self) -> String {
         let price = self.price;
         match &self.thing {
-            CheckoutThing::Dataset { slug, version, .. } => format!(
-                "Buy dataset {slug} version {version} on Sluice, at most ${price}, and tell me what is in it."
-            ),
+            CheckoutThing::Dataset { slug, version, .. } => {
+                format!("Buy dataset {slug} version {version} on Sluice, at most ${price}, and tell me what is in it.")
+            }
             CheckoutThing::Unit { id, .. } => {
                 format!("Buy knowledge unit {id} on Sluice, at most ${price}, and tell me what it says.")
             }
@@ -173,7 +173,10 @@ impl Checkout {
                 format!("projects/{slug}"),
                 format!("{{\"version\": {version}, \"maxPrice\": \"{}\"}}", self.price),
             ),
-            CheckoutThing::Unit { id, .. } => (format!("knowledge/{id}"), format!("{{\"maxPrice\": \"{}\"}}", self.price)),
+            CheckoutThing::Unit { id, .. } => (
+                format!("knowledge/{id}"),
+                format!("{{\"maxPrice\": \"{}\"}}", self.price),
+            ),
         };
         format!(
             "curl -s {base}/{path}/buy \\\n  -H \"Authorization: Bearer $SLUICE_KEY\" -H \"Content-Type: application/json\" \

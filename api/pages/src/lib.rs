@@ -46,9 +46,7 @@ pub use asset::{CONTENT_SECURITY_POLICY, PageAsset, asset};
 pub use board::{AnswerView, OfferedItem, RequestPage, RequestRow, RequestsPage, WantedField};
 pub use cell::TableCell;
 pub use chart::{ChartForm, DayCount, GateLoss, RowFlow};
-pub use checkout::{
-    BuyPage, BuyerAccount, BuyingAgent, Checkout, CheckoutState, CheckoutThing, PaymentWay,
-};
+pub use checkout::{BuyPage, BuyerAccount, BuyingAgent, Checkout, CheckoutState, CheckoutThing, PaymentWay};
 pub use chrome::{PageLayout, Person, Theme};
 pub use confirm::ConfirmPage;
 pub use consent::{AgentChoice, ConsentBudget, ConsentPage, ScopeChoice};

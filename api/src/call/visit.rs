@@ -256,7 +256,9 @@ mod tests {
     #[test]
     fn the_statement_of_a_newer_browser_names_no_origin() {
         let names = |pairs: &[(HeaderName, &'static str)]| {
-            let pairs = pairs.iter().map(|(name, value)| (name.clone(), HeaderValue::from_static(value)));
+            let pairs = pairs
+                .iter()
+                .map(|(name, value)| (name.clone(), HeaderValue::from_static(value)));
             let mut headers = HeaderMap::new();
             for (name, value) in pairs {
                 headers.append(name, value);

@@ -99,12 +99,26 @@ mod tests {
         ] {
             assert_eq!(limit(text, "/cap").unwrap(), micro.map(MicroUsdc), "{text:?}");
         }
-        for text in ["-1", "1,50", "1.001", "1e3", "one", "$", "$$1", "1000000000", "\u{ff11}"] {
+        for text in [
+            "-1",
+            "1,50",
+            "1.001",
+            "1e3",
+            "one",
+            "$",
+            "$$1",
+            "1000000000",
+            "\u{ff11}",
+        ] {
             let error = limit(text, "/cap").unwrap_err();
             let details = error.details();
             assert_eq!(details.len(), 1, "{text}");
             assert_eq!(details[0].path, "/cap", "{text}");
-            assert!(details[0].problem.starts_with("must be"), "{text}: {}", details[0].problem);
+            assert!(
+                details[0].problem.starts_with("must be"),
+                "{text}: {}",
+                details[0].problem
+            );
         }
     }
 }

@@ -86,12 +86,22 @@ impl Attention {
     }
 
     /// Purchase of an agent that waits for the person's yes.
-    pub fn approval(id: ApprovalId, agent: &str, title: &str, price: MicroUsdc, since: Instant, expires_at: Instant) -> Self {
+    pub fn approval(
+        id: ApprovalId,
+        agent: &str,
+        title: &str,
+        price: MicroUsdc,
+        since: Instant,
+        expires_at: Instant,
+    ) -> Self {
         Self {
             mark: StateMark::Hold,
             word: "asks to spend".to_owned(),
             what: format!("{} wants to buy {} for ${price}", isolate(agent), isolate(title)),
-            detail: format!("In test USDC, above what it may spend without asking. Decide before {}.", expires_at.plain()),
+            detail: format!(
+                "In test USDC, above what it may spend without asking. Decide before {}.",
+                expires_at.plain()
+            ),
             href: format!("/console/approvals/{id}"),
             action: "Decide".to_owned(),
             since,

@@ -1,7 +1,7 @@
 //! Samples of the pages about agents, their keys, and devices that ask for one.
 
-use super::console::{DAY_MINUTES, ID};
 use super::checkout::spent;
+use super::console::{DAY_MINUTES, ID};
 use super::{Book, Texts, ago, ahead, person};
 use crate::console::{
     AgentView, AgentsPage, AskedLogin, ClaimEnd, ClaimView, CodeView, DecidedClaim, KeyView, LoginEnd, LoginPage,

@@ -169,14 +169,26 @@ fn buying(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     let sold = CheckoutState::OnSale;
     let pages = [
         ("buy", page(dataset(texts, 100_000), sold, PaymentWay::Credits, Some(3))),
-        ("buy-risen", page(dataset(texts, 500_000), sold, PaymentWay::Credits, Some(2))),
-        ("buy-capped", page(dataset(texts, 500_000), sold, PaymentWay::Credits, Some(1))),
+        (
+            "buy-risen",
+            page(dataset(texts, 500_000), sold, PaymentWay::Credits, Some(2)),
+        ),
+        (
+            "buy-capped",
+            page(dataset(texts, 500_000), sold, PaymentWay::Credits, Some(1)),
+        ),
         ("buy-short", page(unit(texts), sold, PaymentWay::Credits, Some(3))),
         ("buy-no-agent", page(unit(texts), sold, PaymentWay::Credits, Some(0))),
         ("buy-visitor", page(unit(texts), sold, PaymentWay::Credits, None)),
-        ("buy-wallet", page(dataset(texts, 500_000), sold, PaymentWay::Wallet, None)),
+        (
+            "buy-wallet",
+            page(dataset(texts, 500_000), sold, PaymentWay::Wallet, None),
+        ),
         ("buy-agent", page(unit(texts), sold, PaymentWay::Agent, Some(3))),
-        ("buy-agent-visitor", page(dataset(texts, 500_000), sold, PaymentWay::Agent, None)),
+        (
+            "buy-agent-visitor",
+            page(dataset(texts, 500_000), sold, PaymentWay::Agent, None),
+        ),
         (
             "buy-bought",
             page(
@@ -231,7 +243,10 @@ fn questions(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     };
     let waiting = ShownApproval::Waiting;
     book.add("console-approval", &page(waiting, dataset(texts, 2_500_000), true))?;
-    book.add("console-approval-person", &page(waiting, dataset(texts, 100_000), false))?;
+    book.add(
+        "console-approval-person",
+        &page(waiting, dataset(texts, 100_000), false),
+    )?;
     book.add("console-approval-short", &page(waiting, unit(texts), false))?;
     let capped = ApprovalPage {
         changed: Some(ApprovalChange::Price(MicroUsdc(3_900_000))),
@@ -240,7 +255,10 @@ fn questions(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     book.add("console-approval-capped", &capped)?;
     for (name, changed) in [
         ("console-approval-unsold", ApprovalChange::Item),
-        ("console-approval-owned", ApprovalChange::Owned(SaleId::from_bytes([7; 16]))),
+        (
+            "console-approval-owned",
+            ApprovalChange::Owned(SaleId::from_bytes([7; 16])),
+        ),
     ] {
         let page = ApprovalPage {
             changed: Some(changed),
@@ -249,10 +267,16 @@ fn questions(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         book.add(name, &page)?;
     }
     let ends = [
-        ("console-approval-bought", ShownApproval::Bought(SaleId::from_bytes([7; 16]))),
+        (
+            "console-approval-bought",
+            ShownApproval::Bought(SaleId::from_bytes([7; 16])),
+        ),
         ("console-approval-denied", ShownApproval::Denied(Some(ago(4)))),
         ("console-approval-expired", ShownApproval::Expired),
-        ("console-approval-stale", ShownApproval::Stale(StaleReason::Price, Some(id))),
+        (
+            "console-approval-stale",
+            ShownApproval::Stale(StaleReason::Price, Some(id)),
+        ),
         ("console-approval-gone", ShownApproval::Stale(StaleReason::Item, None)),
     ];
     for (name, state) in ends {

@@ -87,7 +87,12 @@ fn activity(texts: &Texts) -> Vec<ActivityRow> {
         ),
         row(166, ChangeActor::Anonymous, "claim_agent", Some(&texts.name)),
         row(170, ChangeActor::Person, "create_claim_code", None),
-        row(175, ChangeActor::PersonAs(texts.name.clone()), "approve_purchase", Some(ID)),
+        row(
+            175,
+            ChangeActor::PersonAs(texts.name.clone()),
+            "approve_purchase",
+            Some(ID),
+        ),
         row(
             9 * 60,
             ChangeActor::App(texts.name.clone()),

@@ -3,10 +3,11 @@
 use super::checkout::{credits, spent, wallet};
 use super::{Book, Texts, ago, ahead, person, visitor};
 use crate::{
-    AgentChoice, BrowsePage, BrowseRow, CheckMailPage, ConfirmPage, ConsentBudget, ConsentPage, Error, ErrorPage, FaucetPage,
-    FeedPage, FeedRow, FieldError, HomeDataset, HomePage, InvitePage, LeaderboardPage, LicenseView, LicensesPage,
-    LinkState, LoggedRow, MailKind, PaidPage, PlaceRow, ReportOutcomePage, ReportPage, ReportState, ScopeChoice,
-    SecretPage, SignInLinkPage, SignInPage, SignUpPage, TakedownsPage, TermsPage, Theme, VerifyPage, VerifyState,
+    AgentChoice, BrowsePage, BrowseRow, CheckMailPage, ConfirmPage, ConsentBudget, ConsentPage, Error, ErrorPage,
+    FaucetPage, FeedPage, FeedRow, FieldError, HomeDataset, HomePage, InvitePage, LeaderboardPage, LicenseView,
+    LicensesPage, LinkState, LoggedRow, MailKind, PaidPage, PlaceRow, ReportOutcomePage, ReportPage, ReportState,
+    ScopeChoice, SecretPage, SignInLinkPage, SignInPage, SignUpPage, TakedownsPage, TermsPage, Theme, VerifyPage,
+    VerifyState,
 };
 
 /// Terms in Markdown with everything that a document may have, and HTML that it may not.

@@ -25,7 +25,11 @@ use crate::rules::approvals;
 const PATH: &str = "/console/approvals/{id}";
 
 pub(super) fn add(table: &mut Operations) {
-    table.add(page("approval_page", PATH, "A purchase that waits for your yes"), &[], show);
+    table.add(
+        page("approval_page", PATH, "A purchase that waits for your yes"),
+        &[],
+        show,
+    );
     let yes_form = Spec {
         success: &[(303, "The receipt, or the question with what has changed.")],
         ..money_form(
@@ -76,7 +80,12 @@ async fn show(cx: Cx, input: QuestionPath) -> Result<PageResponse, ApiError> {
     };
     let checkout = of_row(&cx, named).await?;
     let (app, app_line) = app(&cx, operator, &asked).await?;
-    let account = cx.app.store.operator(operator).await?.ok_or_else(|| missing("account"))?;
+    let account = cx
+        .app
+        .store
+        .operator(operator)
+        .await?
+        .ok_or_else(|| missing("account"))?;
     PageResponse::page(&ApprovalPage {
         chrome: page_layout(&cx).await?,
         id: asked.id,
@@ -174,9 +183,7 @@ async fn yes(cx: Cx, input: QuestionPath) -> Result<PageResponse, ApiError> {
         | Approved::Stale { .. }
         | Approved::Capped(_)
         | Approved::Short { .. }
-        | Approved::NotForSale => {
-            PageResponse::see(&path(approval))
-        }
+        | Approved::NotForSale => PageResponse::see(&path(approval)),
         Approved::Missing => Err(missing("question")),
         // The session has ended with the suspension.
         Approved::Suspended => Err(ApiError::new(ErrorCode::NotSignedIn, "sign in to open this page")),

@@ -69,7 +69,11 @@ async fn show(cx: Cx, input: UnitPagePath) -> Result<PageResponse, ApiError> {
     let bought = match cx.operator() {
         Some(operator) if !is_own => {
             let chain = unit.chain.id.to_string();
-            cx.app.store.money().purchase_of(operator, ItemKind::Unit, &chain).await?
+            cx.app
+                .store
+                .money()
+                .purchase_of(operator, ItemKind::Unit, &chain)
+                .await?
         }
         _ => None,
     };
