@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tests::Answer;
 use tests::apps::{App, hidden};
+use tests::browser::{Page, Person};
 use tests::world::{Agent, contribute, merged, project_body, records};
 use types::OperatorId;
 
@@ -52,12 +53,20 @@ impl Asker {
         }
     }
 
+    /// Opens a page in a person's window, signed in.
+    pub(crate) fn page(&self, person: &Person) -> Page {
+        // A browser takes such a cookie over TLS, or on this machine.
+        let secure = self.agent.http.base().replace("http:", "https:");
+        person.put_cookie(&secure, "__Host-sluice", &self.session);
+        person.page()
+    }
+
     pub(crate) async fn open(&self, path: &str) -> Answer {
         self.browser.browse(&self.session, path, None).await
     }
 
     /// Token of the forms of the session.
-    async fn token(&self) -> String {
+    pub(crate) async fn token(&self) -> String {
         let page = self.open("/console/settings").await.expect(200);
         hidden(&text(&page), "form_token")
     }
