@@ -25,9 +25,9 @@ pub(crate) const TERMS: &str = "2026-11-01";
 
 /// A service with open sign-up on a database of its own.
 pub(crate) struct Site {
-    server: Server,
+    pub(crate) server: Server,
     pub(crate) http: Http,
-    store: Store,
+    pub(crate) store: Store,
     folder: TempDir,
 }
 
@@ -51,7 +51,7 @@ impl Site {
         }
     }
 
-    async fn restart(self, change: impl FnOnce(Options) -> Options) -> Self {
+    pub(crate) async fn restart(self, change: impl FnOnce(Options) -> Options) -> Self {
         let options = change(self.server.options().clone());
         assert!(self.server.stop().await.success());
         let server = Server::start(&options).await;

@@ -14,6 +14,7 @@
 mod accounts;
 mod accounts_fields;
 mod api;
+mod approvals;
 mod attack;
 mod before;
 #[cfg(feature = "s3")]

@@ -79,7 +79,7 @@ pub struct Grant {
     pub scopes: Scopes,
 }
 
-/// What a person lets an app spend. None is no limit.
+/// Money that a person lets an app spend. None is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AppBudget {
     /// Most that is spent in a UTC month, in micro-USDC.
@@ -97,7 +97,7 @@ pub struct Code {
     pub redirect_uri: String,
     /// Challenge of the authorization request.
     pub challenge: Challenge,
-    /// What the app may spend.
+    /// Money that the app may spend.
     pub budget: AppBudget,
     /// Instant at which the code ends.
     pub expires_at: Timestamp,

@@ -38,7 +38,7 @@ pub(super) struct OperatorQuota {
     storage: StorageQuota,
     egress: EgressQuota,
     validation: ValidationQuota,
-    /// What the calling agent, and the app that acts as it, may spend.
+    /// Limits of the calling agent, and of the app that acts as it.
     #[serde(skip_serializing_if = "Option::is_none")]
     limits: Option<CallerLimits>,
 }

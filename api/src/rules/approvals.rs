@@ -99,7 +99,7 @@ pub(crate) fn ask_of_agent(cx: &Cx, operator: OperatorId, reason: Option<String>
     }
 }
 
-/// What a person chose to buy on a page.
+/// Choice of a person on a page: an item, and the agent that buys it.
 #[derive(Clone, Debug)]
 pub(crate) struct PersonAsk {
     /// Id of the form, a UUID.

@@ -15,7 +15,7 @@ use crate::call::wire::WireInstant;
 use crate::codes::ErrorCode;
 use crate::error::ApiError;
 
-/// What the caller may spend and has spent, in micro-USDC.
+/// Limits of the caller and its spending, in micro-USDC.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "CallerLimits")]
 pub(crate) struct CallerLimits {

@@ -11,6 +11,7 @@
 
 pub mod accounts;
 pub mod activity;
+pub mod approvals;
 pub mod apps;
 pub mod claims;
 pub mod collectors;
@@ -46,6 +47,7 @@ pub mod reviews;
 pub mod seals;
 pub mod service;
 pub mod sign_ups;
+pub mod spending;
 pub mod summaries;
 pub mod trail;
 pub mod uploads;
@@ -167,6 +169,15 @@ macro_rules! store_suite {
                 given_credits_pay_trial_sales_only, a_balance_is_spent_once, a_reference_is_one_grant,
                 a_share_is_released_once, a_refund_takes_everything_back, a_dispute_can_end_for_the_seller,
                 a_trial_sale_is_refunded_in_given_credits, the_journal_is_final;
+            spending: a_purchase_fits_the_cap_of_one, an_app_spends_within_its_caps_and_those_of_its_agent,
+                a_cap_begins_anew_with_its_period, a_refund_gives_nothing_back_to_a_cap,
+                purchases_at_once_never_pass_a_cap, one_of_many_purchases_uses_the_cap,
+                egress_is_paid_within_the_caps, limits_are_of_an_operators_own, a_counter_that_lies_is_found;
+            approvals: a_purchase_above_the_line_waits_for_a_person, a_yes_buys_once_whatever_comes_at_once,
+                a_yes_never_pays_more_than_was_shown, a_yes_waits_for_caps_and_credits,
+                a_yes_to_what_has_changed_buys_nothing, a_no_binds_for_a_day,
+                a_call_without_a_version_means_what_was_asked, the_lower_line_and_the_greatest_price_hold,
+                a_form_makes_one_row, rows_that_wait_and_letters_have_a_number, a_yes_that_lies_is_found;
             money_model: any_order_of_events_agrees_with_a_model;
             money_usage: egress_is_paid_before_it_is_leased, the_last_bytes_are_leased_once,
                 a_day_of_storage_is_charged_once;

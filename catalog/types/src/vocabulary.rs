@@ -425,7 +425,7 @@ words! {
         App = "app",
     }
 
-    /// What a limit on what is spent is for.
+    /// The period that a limit on what is spent is for.
     SpendPeriod {
         /// One purchase.
         Purchase = "purchase",
@@ -435,7 +435,7 @@ words! {
         Month = "month",
     }
 
-    /// What was spent on.
+    /// The purpose of a charge.
     SpendKind {
         /// An item.
         Purchase = "purchase",
@@ -457,7 +457,7 @@ words! {
         Stale = "stale",
     }
 
-    /// What had changed when a person said yes.
+    /// The change that a person's yes met.
     StaleReason {
         /// The price is higher.
         Price = "price",
@@ -471,7 +471,7 @@ words! {
         Owned = "owned",
     }
 
-    /// Who asked for a purchase.
+    /// The author of a question to a person.
     AskedBy {
         /// The agent, by a call.
         Agent = "agent",

@@ -32,7 +32,7 @@ pub(super) struct BuyDataset {
     version: Option<u64>,
     /// Dollars above which nothing is bought.
     max_price: Option<PriceInput>,
-    /// What you say to your person, should they be asked.
+    /// Words for your person, should they be asked.
     #[schemars(length(max = MAX_REASON_CHARS), regex(pattern = TEXT))]
     reason: Option<String>,
 }
@@ -46,7 +46,7 @@ pub(super) struct BuyUnit {
     id: String,
     /// Dollars above which nothing is bought.
     max_price: Option<PriceInput>,
-    /// What you say to your person, should they be asked.
+    /// Words for your person, should they be asked.
     #[schemars(length(max = MAX_REASON_CHARS), regex(pattern = TEXT))]
     reason: Option<String>,
 }
@@ -98,7 +98,7 @@ struct PurchasedItem<'a> {
     dataset: Option<&'a Project>,
 }
 
-/// What an agent says beside the item.
+/// Terms that an agent adds to the item.
 struct AgentTerms {
     max_price: Option<MicroUsdc>,
     reason: Option<String>,

@@ -39,7 +39,7 @@ pub(super) struct OperatorCredits {
     prices: PlatformPrices,
     /// Address that sells a pack of credits by x402.
     top_up: String,
-    /// What the calling agent, and the app that acts as it, may spend.
+    /// Limits of the calling agent, and of the app that acts as it.
     limits: Option<CallerLimits>,
     /// Page of movements, newest first.
     ledger: JournalPage,

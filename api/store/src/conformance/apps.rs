@@ -7,7 +7,8 @@ use oauth::conformance;
 use oauth::family::Family;
 use oauth::redirect::Application;
 use oauth::{
-    Access, Challenge, Code, Connection, ConnectionId, Grant, Hash, Redeemed, Resource, Scope, Scopes, Storage as _,
+    Access, AppBudget, Challenge, Code, Connection, ConnectionId, Grant, Hash, Redeemed, Resource, Scope, Scopes,
+    Storage as _,
 };
 use types::{AgentId, OperatorId};
 
@@ -50,6 +51,7 @@ fn code(grant: &Grant, expires_at: i64) -> Code {
         grant: grant.clone(),
         redirect_uri: "https://app.example/cb".to_owned(),
         challenge: Challenge::from_bytes([0; 32]),
+        budget: AppBudget::default(),
         expires_at: at(expires_at),
     }
 }

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use types::money::MicroUsdc;
 use types::vocabulary::ClaimStatus;
 use types::{AgentId, ClaimCodeId, ClaimId, OperatorId, Timestamp, TokenId};
 
 use super::fixture::{agent, at, fresh_hash, mail, new_agent, open, operator, race};
 use crate::{
     AgentCreated, Approval, ClaimCodeAdded, Claimed, CodeRefused, MAX_WRONG_TRIES, NewClaim, NewClaimCode, NewToken,
-    Payout, Polled, Principal, Rejection, SpendLimits, Store, TokenAdded,
+    Payout, Polled, Principal, Rejection, SpendLimits, SpendOwner, Store, TokenAdded,
 };
 
 const DAY: i64 = 86_400;
@@ -94,9 +95,13 @@ pub async fn an_approved_claim_is_an_agent(url: &str) {
     );
     assert_eq!(accounts.agents_of(ada, at(1)).await.unwrap(), []);
 
+    let limits = SpendLimits {
+        per_month: Some(MicroUsdc(0)),
+        ..SpendLimits::default()
+    };
     let approve = async |operator, phrase| {
         accounts
-            .claim_approve(operator, new.id, phrase, SpendLimits::default(), at(5))
+            .claim_approve(operator, new.id, phrase, limits, at(5))
             .await
             .unwrap()
     };
@@ -120,6 +125,12 @@ pub async fn an_approved_claim_is_an_agent(url: &str) {
         expires_at: None,
     };
     assert_eq!(owner, Some(agent));
+    let spending = store
+        .money()
+        .spendings(&[SpendOwner::Agent(new.agent)], at(6))
+        .await
+        .unwrap();
+    assert_eq!(spending[0].limits, limits, "it has its limits from the beginning");
     let claim = accounts.claim_of_agent(new.agent, at(2 * DAY)).await.unwrap().unwrap();
     assert_eq!((claim.status, claim.decided_at), (ClaimStatus::Approved, Some(at(5))));
     assert_eq!(accounts.claims_of(ada, 9, at(9)).await.unwrap(), [claim]);

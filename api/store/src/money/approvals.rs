@@ -64,11 +64,11 @@ row! {
         pub version: u64 = "approvals.version AS version",
         /// Price as it is shown, in micro-USDC. A yes pays at most this.
         pub price: MicroUsdc = "approvals.price AS price",
-        /// What the agent says of it.
+        /// Words of the agent for the person.
         pub reason: Option<String> = "approvals.reason AS reason",
         /// State at the time of reading.
         pub state: ApprovalState = "approvals.state AS state",
-        /// What had changed when a person said yes, for a stale one.
+        /// Change that the person's yes met, for a stale one.
         pub why: Option<StaleReason> = "approvals.why AS why",
         /// Sale of one that was bought.
         pub sale: Option<SaleId> = "approvals.sale_id AS sale_id",

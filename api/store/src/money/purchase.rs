@@ -224,7 +224,7 @@ async fn buy(cx: &mut AnyConnection, new: &NewPurchase) -> Result<Change<Purchas
             }));
         }
     };
-    let selling = Selling {
+    let selling = CreditSale {
         id: new.sale,
         event: new.event,
         buyer: new.buyer,
@@ -340,7 +340,7 @@ pub(super) async fn find_for_sale(
 
 /// Sale to make of goods.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Selling<'a> {
+pub(super) struct CreditSale<'a> {
     pub(super) id: SaleId,
     pub(super) event: LedgerEventId,
     pub(super) buyer: OperatorId,
@@ -365,9 +365,9 @@ pub(super) enum NotSold {
 pub(super) async fn sell(
     cx: &mut AnyConnection,
     goods: &GoodsForSale,
-    selling: &Selling<'_>,
+    selling: &CreditSale<'_>,
 ) -> Result<Result<Sale, NotSold>, Error> {
-    let Selling { buyer, terms, .. } = *selling;
+    let CreditSale { buyer, terms, .. } = *selling;
     let offer = &goods.offer;
     let takes_given = offer.trial_sale;
     mutate!(Bug::GivenOnPriced => let takes_given = true);

@@ -98,7 +98,7 @@ pub struct Spending {
 pub struct SpendCapped {
     /// Owner of the cap.
     pub of: SpendOf,
-    /// What the cap is for.
+    /// Period that the cap is for.
     pub period: SpendPeriod,
     /// The cap.
     pub cap: MicroUsdc,
@@ -181,7 +181,7 @@ const LIMITS: &str = text!(
     " FROM spend_limits WHERE owner IN ($1, $2)"
 );
 
-/// What two owners have spent on a day and in a month.
+/// Sums that two owners have spent on a day and in a month.
 const USED: &str = "SELECT owner, period, used FROM spend_used WHERE owner IN ($1, $2) AND period IN ($3, $4)";
 
 /// Returns the UTC day of an instant, such as `2026-11-28`.
@@ -238,7 +238,7 @@ pub(super) struct SpendCharge {
 #[derive(Clone, Debug)]
 pub(super) struct HeldLimits(Vec<(SpendOwner, SpendLimits)>);
 
-/// What the counters of an owner were after a charge.
+/// Counters of an owner after a charge.
 #[derive(Clone, Debug)]
 struct CountedOwner {
     owner: SpendOwner,

@@ -20,7 +20,7 @@ use crate::writer::Change;
 /// Rows of one agent and item that are read at once. It has fewer.
 const MAX_ROWS_OF_ITEM: u32 = 100;
 
-/// What an agent says beside an item that it buys, for the case that the purchase waits for a person.
+/// Words of an agent beside an item that it buys, for the case that the purchase waits for a person.
 #[derive(Clone, Debug)]
 pub struct NewPurchaseAsk {
     /// Id of the row, if there will be a new one.
@@ -51,7 +51,7 @@ pub struct ApprovalLetter {
     pub input: fn(ApprovalId) -> String,
 }
 
-/// What a person chose to buy on a page.
+/// Choice of a person on a page: an item, and the agent that buys it.
 #[derive(Clone, Debug)]
 pub struct NewPersonAsk {
     /// Id of the row, if there will be a new one.
@@ -135,7 +135,7 @@ async fn choose(cx: &mut AnyConnection, new: &NewPersonAsk) -> Result<Change<Per
     if goods.price > new.price {
         return Ok(Change::Undo(PersonAsked::PriceAbove(goods.price)));
     }
-    let key = RowKey {
+    let key = ApprovalKey {
         agent: new.agent,
         kind: new.kind,
         item: &new.item,
@@ -164,7 +164,7 @@ async fn choose(cx: &mut AnyConnection, new: &NewPersonAsk) -> Result<Change<Per
     if count_waiting(cx, new.agent, AskedBy::Person, new.now).await? >= i64::from(MAX_WAITING_APPROVALS) {
         return Ok(Change::Undo(PersonAsked::Full));
     }
-    let row = NewRow {
+    let row = NewApprovalRow {
         id: new.id,
         operator: new.operator,
         spender: Spender {
@@ -251,7 +251,7 @@ pub(in crate::money) async fn ask(cx: &mut AnyConnection, ask: AgentAsk<'_>) -> 
     if let Some(denied) = before.denied(price) {
         return Ok(Change::Undo(denied));
     }
-    let key = RowKey {
+    let key = ApprovalKey {
         agent: spender.agent,
         kind,
         item,
@@ -261,7 +261,7 @@ pub(in crate::money) async fn ask(cx: &mut AnyConnection, ask: AgentAsk<'_>) -> 
     if count_waiting(cx, spender.agent, AskedBy::Agent, now).await? >= i64::from(MAX_WAITING_APPROVALS) {
         return Ok(Change::Undo(Purchased::TooManyWaiting));
     }
-    let row = NewRow {
+    let row = NewApprovalRow {
         id: new.id,
         operator,
         spender,
@@ -384,16 +384,16 @@ impl AskedBefore {
     }
 }
 
-/// What makes a row the same: an agent has one that waits for it.
+/// Identity of a row: an agent has one that waits for it.
 #[derive(Clone, Copy, Debug)]
-struct RowKey<'a> {
+struct ApprovalKey<'a> {
     agent: AgentId,
     kind: ItemKind,
     item: &'a str,
     version: u64,
 }
 
-impl RowKey<'_> {
+impl ApprovalKey<'_> {
     fn is_of(&self, row: &PurchaseApproval) -> bool {
         (row.agent, row.kind, row.item.as_str(), row.version) == (self.agent, self.kind, self.item, self.version)
     }
@@ -423,7 +423,7 @@ impl RowKey<'_> {
 
 /// Row to add.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct NewRow<'a> {
+pub(super) struct NewApprovalRow<'a> {
     pub(super) id: ApprovalId,
     pub(super) operator: OperatorId,
     pub(super) spender: Spender,
@@ -437,7 +437,7 @@ pub(super) struct NewRow<'a> {
     pub(super) now: Timestamp,
 }
 
-impl NewRow<'_> {
+impl NewApprovalRow<'_> {
     pub(super) async fn insert(&self, cx: &mut AnyConnection) -> Result<(), Error> {
         sql!(
             "INSERT INTO approvals

@@ -6,11 +6,11 @@ use types::vocabulary::{ApprovalState, ItemKind, SpendKind, StaleReason};
 use types::{ApprovalId, LedgerEventId, OperatorId, SaleId, SessionId, Timestamp, Version, mutate};
 
 use super::PurchaseApproval;
-use super::ask::{NewRow, found};
+use super::ask::{NewApprovalRow, found};
 use crate::Error;
 use crate::accounts::lock_suspended;
 use crate::apps;
-use crate::money::purchase::{GoodsForSale, NotSold, Purchased, Selling, WantedItem, find_for_sale, sell};
+use crate::money::purchase::{CreditSale, GoodsForSale, NotSold, Purchased, WantedItem, find_for_sale, sell};
 use crate::money::spending::{HeldLimits, SpendCapped, SpendCharge, Spender};
 use crate::money::{Money, SaleTerms};
 use crate::query::{sql, tx};
@@ -223,7 +223,7 @@ async fn buy(
         Ok(counted) => counted,
         Err(capped) => return Ok(Change::Undo(Some(Approved::Capped(capped)))),
     };
-    let selling = Selling {
+    let selling = CreditSale {
         id: new.sale,
         event: new.event,
         buyer: row.operator,
@@ -279,7 +279,7 @@ async fn end(
     .run(cx)
     .await?;
     if let Some((row, goods)) = dearer {
-        let next = NewRow {
+        let next = NewApprovalRow {
             id: new.successor,
             operator: row.operator,
             spender: Spender {
