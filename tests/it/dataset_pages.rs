@@ -572,7 +572,11 @@ async fn a_person_looks_at_rows_by_mouse_by_keyboard_and_without_scripts() {
     still.goto(site.url("/projects/tides/rows"));
     assert_eq!(still.submit(By::Css("button[value='sample asc']")).status, 200);
     assert_eq!(still.submit(By::Css("button[value='sample desc']")).status, 200);
-    assert!(still.read(By::Css("#rows tbody tr:first-child")).contains("129"), "{}", still.text());
+    assert!(
+        still.read(By::Css("#rows tbody tr:first-child")).contains("129"),
+        "{}",
+        still.text()
+    );
     assert_eq!(still.submit(By::Button("Next")).status, 200);
     assert!(still.text().contains("51 to 100 of 130 rows"), "{}", still.text());
     // Every page in every look.

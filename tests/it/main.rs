@@ -61,6 +61,7 @@ mod push_files;
 mod quarantine;
 mod readers;
 mod readme;
+mod receipts;
 #[cfg(feature = "s3")]
 mod replicas;
 #[cfg(all(feature = "kafka", feature = "postgres", feature = "redis", feature = "s3"))]

@@ -1,4 +1,4 @@
-"""Verifies receipts and days of the ledger offline: python verify_receipts.py KEYS FILE…   (pip install blake3 cryptography)
+"""Verifies receipts and days of the ledger offline: python verify_receipts.py KEYS FILE…   (pip install pyarrow blake3 cryptography)
 
 Written from catalog/proof/FORMAT.md alone; the numbers are those of its rules. Uses the canonical JSON, the keys document and the
 signatures of verify.py beside it. Raises ValueError, and says why.
@@ -7,7 +7,7 @@ import base64, datetime, hashlib, json, pathlib, sys, urllib.parse
 from blake3 import blake3
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from verify import canonical, check_keys, need, of_base64, parse, signed, time, whole, without
+from verify import EPOCH, canonical, check_keys, need, of_base64, parse, signed, time, whole, without
 
 TEXTS = ["id", "asset", "kind", "key", "subject", "actor", "debitAccount", "creditAccount"]
 NUMBERS = ["at", "line", "amount", "debitSeq", "debitAfter", "creditSeq", "creditAfter"]
@@ -104,6 +104,9 @@ def day(lines, keys):
         need(move["at"] // 86_400_000_000 == number, "a movement of another day")  # 18
         event = events.setdefault(move["id"], {**{name: move[name] for name in TEXTS[:6]}, "sum": 0})
         event["sum"] += move["amount"]
+    date = (EPOCH + datetime.timedelta(days=number)).date().isoformat()
+    for event in events.values():
+        event["day"] = date
     need((str(number), hasher.hexdigest()) == (seals[0]["day"], seals[0]["hash"]), "the hash of the day is another")  # 15
     for before, seal in zip(seals, seals[1:]):
         need((str(int(before["day"]) + 1), before["hash"]) == (seal["day"], seal["before"]), "a seal does not follow")  # 16
@@ -124,16 +127,30 @@ def is_in(receipt, events):
 
 def verify(path, keys):
     text = path.read_text("utf-8").strip()
+    need(text, "an empty file")
     if text.startswith("eyJ"):
-        return terms(text, keys)
+        return "terms", terms(text, keys)
     lines = text.splitlines()
     if '"sluice-ledger-day-1"' in lines[0]:
-        return day(lines, keys)
+        return "day", day(lines, keys)
     value = parse(text)
-    return {"sluice-sale-1": sale, "sluice-query-1": query}[value["format"]](value, keys)
+    kinds = {"sluice-sale-1": ("sale", sale), "sluice-query-1": ("query", query)}
+    kind, check = kinds.get(value["format"], (None, None))
+    need(check, "a format that this verifier does not know")
+    return kind, check(value, keys)
+
+
+def main(keys, *files):
+    """Verifies every file; a sale receipt must be in the day of the ledger, if that is among them."""
+    document = check_keys(parse(pathlib.Path(keys).read_text("utf-8")), None)
+    found = [verify(pathlib.Path(name), document) for name in files]
+    days = {event["day"]: value for kind, value in found if kind == "day" for event in value.values()}
+    for kind, value in found:
+        if kind == "sale" and value["at"][:10] in days:
+            need(is_in(value, days[value["at"][:10]]), "the ledger has no such sale on that day")
+    for kind, value in found:
+        print(json.dumps({kind: value}))
 
 
 if __name__ == "__main__":
-    document = check_keys(parse(pathlib.Path(sys.argv[1]).read_text("utf-8")), None)
-    for name in sys.argv[2:]:
-        print(json.dumps(verify(pathlib.Path(name), document)))
+    main(*sys.argv[1:])
