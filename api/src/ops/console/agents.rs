@@ -30,6 +30,8 @@ const PATH: &str = "/console/agents";
 pub(in crate::ops) const CODE_LASTS: Duration = Duration::from_mins(15);
 /// Claim codes of an operator that work at the same time.
 const MAX_CODES: u32 = 5;
+/// Cap of a month that the form of a claim suggests, in dollars.
+const FIRST_CAP: &str = "2.00";
 /// Claims on the page.
 const MAX_CLAIMS: u32 = 20;
 
@@ -160,7 +162,7 @@ fn claim(claim: store::Claim) -> ClaimView {
         expires_at: instant(claim.expires_at),
         phrase: String::new(),
         may_spend: false,
-        cap: String::new(),
+        cap: FIRST_CAP.to_owned(),
         cap_error: None,
         error: None,
     }
