@@ -43,6 +43,7 @@ pub mod profiles;
 pub mod projects;
 pub mod races;
 pub mod reading;
+pub mod receipts;
 pub mod reviews;
 pub mod seals;
 pub mod service;
@@ -157,7 +158,7 @@ macro_rules! store_suite {
                 what_is_said_on_the_board_comes_down_and_back, a_decision_is_made_once,
                 purchases_in_a_cycle_are_left_out_of_the_ranking;
             digests: moderators_get_one_letter_a_slot;
-            payments: an_authorization_is_bound_once, one_of_many_sends_a_payment, a_payment_takes_each_step_once,
+            payments: an_authorization_is_bound_once, an_identifier_is_one_payment_of_a_payer, one_of_many_takes_an_identifier, one_of_many_sends_a_payment, a_payment_takes_each_step_once,
                 a_nonce_moves_its_amount_once, a_wallet_proves_itself_to_one_operator, one_of_many_proves_a_wallet,
                 a_payout_is_booked_once;
             payouts: the_treasury_is_promised_once, a_refund_waits_for_the_treasury,
@@ -182,7 +183,9 @@ macro_rules! store_suite {
             money_usage: egress_is_paid_before_it_is_leased, the_last_bytes_are_leased_once,
                 a_day_of_storage_is_charged_once;
             seals: days_are_sealed_in_order, a_sealed_day_takes_no_event, one_of_many_seals_a_day,
-                an_altered_day_breaks_its_seal;
+                an_altered_day_breaks_its_seal, the_movements_of_a_day_are_those_that_are_sealed;
+            receipts: the_facts_of_a_sale_are_those_of_its_purchase, a_trial_sale_has_facts, one_of_many_receipts_is_kept,
+                a_settled_payment_keeps_one_receipt;
             profiles: the_newest_version_is_built_once, what_was_asked_for_is_built_first,
                 milestones_are_far_apart, a_choice_begins_milestones, documents_that_nobody_needs_go,
                 a_build_that_fails_waits_longer_each_time, documents_of_a_lost_version_are_not_found;
