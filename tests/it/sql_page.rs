@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tests::Answer;
 use tests::apps::{App, hidden};
-use tests::browser::{Page, Person};
 use tests::world::{Agent, contribute, merged, project_body, records};
 use types::OperatorId;
 
+pub(crate) use self::chromium::window;
 use crate::accounts::Site;
 use crate::binary;
 use crate::pages::{call_tools, copied, run};
@@ -22,6 +22,7 @@ const ENDLESS: &str = "SELECT count(*) FROM records a, records b, records c, rec
                        d.value < 0";
 
 /// A signed-in person, with an agent of the same operator.
+#[derive(Clone, Debug)]
 pub(crate) struct Asker {
     pub(crate) operator: OperatorId,
     pub(crate) browser: App,
@@ -53,14 +54,6 @@ impl Asker {
         }
     }
 
-    /// Opens a page in a person's window, signed in.
-    pub(crate) fn page(&self, person: &Person) -> Page {
-        // A browser takes such a cookie over TLS, or on this machine.
-        let secure = self.agent.http.base().replace("http:", "https:");
-        person.put_cookie(&secure, "__Host-sluice", &self.session);
-        person.page()
-    }
-
     pub(crate) async fn open(&self, path: &str) -> Answer {
         self.browser.browse(&self.session, path, None).await
     }
@@ -72,7 +65,7 @@ impl Asker {
     }
 
     /// Sends the form with these fields beside the token.
-    async fn ask(&self, slug: &str, fields: &[(&str, &str)]) -> Answer {
+    pub(crate) async fn ask(&self, slug: &str, fields: &[(&str, &str)]) -> Answer {
         let token = self.token().await;
         let mut all = vec![("form_token", token.as_str())];
         all.extend(fields);

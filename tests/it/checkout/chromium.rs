@@ -12,6 +12,7 @@ use crate::console::{browser, judge_answer};
 use crate::moderation::published;
 use crate::pages::call_tools;
 use crate::payments::wallet;
+use crate::sql_page::chromium::window;
 
 const PHONE: Look = Look {
     width: 390,
@@ -50,9 +51,9 @@ async fn a_person_buys_a_dataset_and_a_unit_on_a_phone_and_reads_both() {
     let scene = Scene::start(None).await;
     scene.on_sale("tides").await;
     let unit = published(&scene.seller.agent.http).await;
-    let page = scene.buyer.page(&browser.person(PHONE));
+    let page = window(&scene.site, &browser.person(PHONE), &scene.buyer);
     open(&page, &scene, "/projects/tides");
-    buy(&page, By::Link("Buy it for $0.50"), "0.50", "a dataset");
+    buy(&page, By::Link("Buy with credits"), "0.50", "a dataset");
     assert!(page.text().contains("wick"), "{}", page.text());
     open(&page, &scene, &format!("/units/{unit}"));
     buy(&page, By::Link("Buy it"), "0.25", "a unit");
@@ -92,7 +93,7 @@ async fn an_agent_above_its_line_asks_a_person_approves_on_a_phone_and_it_comple
     let Some(browser) = browser("approval") else { return };
     let scene = Scene::start(None).await;
     let buyer = &scene.buyer;
-    let page = buyer.page(&browser.person(PHONE));
+    let page = window(&scene.site, &browser.person(PHONE), buyer);
     // The person draws the line.
     open(&page, &scene, "/console/agents");
     click(&page, By::Css("a[href$='/limits']"), "the limits of an agent");
@@ -167,7 +168,7 @@ async fn a_wallet_in_the_page_pays_without_an_account_a_question_or_a_cap() {
     // The person is signed in, and has an agent that may spend nothing: a wallet's payment is none of both.
     let buyer = &scene.buyer;
     super::limit(buyer, &[("per_month", "0")]).await;
-    let page = buyer.page(&browser.person(PHONE));
+    let page = window(&scene.site, &browser.person(PHONE), buyer);
     open(&page, &scene, "/projects/tides/buy?with=wallet");
     judge_answer(&page, "a wallet in the page");
     page.evaluate(&format!("window.account = '{payer}'"));

@@ -1,11 +1,18 @@
 //! The page in Chromium: by mouse, by the keyboard alone, and without scripts.
 
 use serde_json::json;
-use tests::browser::{By, Look, Page};
+use tests::browser::{By, Look, Page, Person};
 
 use super::{Asker, project, sql};
 use crate::accounts::Site;
 use crate::console::{browser, judge_answer};
+
+/// Opens the window of somebody who is signed in.
+pub(crate) fn window(site: &Site, person: &Person, asker: &Asker) -> Page {
+    let secure = site.http.base().replace("http:", "https:");
+    person.put_cookie(&secure, "__Host-sluice", &asker.session);
+    person.page()
+}
 
 /// Moves on by the keyboard until the focus is on what has this name.
 fn tab_to(page: &Page, name: &str) {
@@ -32,7 +39,7 @@ async fn a_person_asks_by_mouse_by_keyboard_and_without_scripts() {
             scripts,
             ..Look::default()
         };
-        let page = asker.page(&browser.person(look));
+        let page = window(&site, &browser.person(look), &asker);
         page.goto(&url);
         // By mouse: an example, then the button.
         assert_eq!(page.submit(By::Link("Rows by station")).status, 200);
@@ -77,7 +84,7 @@ async fn a_person_asks_by_mouse_by_keyboard_and_without_scripts() {
         }
     }
     // A line over times, in every look.
-    let page = asker.page(&browser.person(Look::default()));
+    let page = window(&site, &browser.person(Look::default()), &asker);
     page.goto(&url);
     let times = "SELECT now() + sample * INTERVAL '1 day' AS day, sample FROM records";
     page.fill(By::Label("Statement"), times);

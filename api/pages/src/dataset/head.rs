@@ -117,6 +117,17 @@ impl DatasetHead {
         format!("Buy {} version {} on Sluice.", self.slug, self.version)
     }
 
+    /// Returns true if trial credit pays for a version.
+    pub(crate) fn takes_trial_credit(&self) -> bool {
+        matches!(
+            self.offer,
+            DatasetOffer::Priced {
+                takes_trial_credit: true,
+                ..
+            }
+        )
+    }
+
     pub(crate) fn pull(&self) -> String {
         format!("sluice pull {}", self.slug)
     }
