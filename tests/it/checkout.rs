@@ -102,10 +102,17 @@ async fn a_person_buys_once_as_an_agent_however_often_a_form_is_sent() {
         scene.on_sale("tides").await;
         let unit = published(&scene.seller.agent.http).await;
         let shown = text(&buyer.open(&format!("/units/{unit}")).await.expect(200));
-        assert!(shown.contains(&format!("/units/{unit}/buy")) && !shown.contains("Yours."), "{shown}");
+        assert!(
+            shown.contains(&format!("/units/{unit}/buy")) && !shown.contains("Yours."),
+            "{shown}"
+        );
         let mut left = 5_000_000;
         for (page, price, read) in [
-            ("/projects/tides/buy?version=1".to_owned(), 500_000, "/projects/tides/rows?version=1".to_owned()),
+            (
+                "/projects/tides/buy?version=1".to_owned(),
+                500_000,
+                "/projects/tides/rows?version=1".to_owned(),
+            ),
             (format!("/units/{unit}/buy"), 250_000, format!("/units/{unit}")),
         ] {
             // The page is open to anybody, and shows nothing of an account to who has none.
@@ -153,13 +160,20 @@ async fn a_person_buys_once_as_an_agent_however_often_a_form_is_sent() {
             let signed = buyer.agent.http.get(&format!("/receipts/{sale}")).await.expect(200);
             assert_eq!(file.bytes, signed.bytes);
             assert_eq!(
-                (&signed.body["approvedBy"], &signed.body["agent"], &signed.body["priceMicro"]),
+                (
+                    &signed.body["approvedBy"],
+                    &signed.body["agent"],
+                    &signed.body["priceMicro"]
+                ),
                 (&json!("person"), &json!(buyer.agent.id), &json!(price))
             );
             buyer.open(&read).await.expect(200);
             // Once it is bought, its page says so.
             let page = text(&buyer.open(&page).await.expect(200));
-            assert!(page.contains("It is yours already.") && page.contains(&receipt), "{page}");
+            assert!(
+                page.contains("It is yours already.") && page.contains(&receipt),
+                "{page}"
+            );
         }
         let rows = text(&buyer.open("/projects/tides/rows?version=1").await.expect(200));
         assert!(rows.contains("wick"), "{rows}");
@@ -169,7 +183,12 @@ async fn a_person_buys_once_as_an_agent_however_often_a_form_is_sent() {
             "{whole}"
         );
         buyer.agent.http.get("/projects/tides/data").await.expect(200);
-        buyer.agent.http.get(&format!("/knowledge/{unit}/full")).await.expect(200);
+        buyer
+            .agent
+            .http
+            .get(&format!("/knowledge/{unit}/full"))
+            .await
+            .expect(200);
         // The trail has both names.
         let trail = text(&buyer.open("/console/activity").await.expect(200));
         assert!(
@@ -217,7 +236,11 @@ async fn only_a_form_of_an_own_page_asks_and_decides_and_a_session_buys_nothing_
                 assert_eq!(sent.unwrap().code(), 403, "{path} from {origin:?}");
             }
             for wrong in [vec![], vec![("form_token", "")], vec![("form_token", "AAAA")]] {
-                let mut other: Vec<_> = fields.iter().copied().filter(|(name, _)| *name != "form_token").collect();
+                let mut other: Vec<_> = fields
+                    .iter()
+                    .copied()
+                    .filter(|(name, _)| *name != "form_token")
+                    .collect();
                 other.extend(wrong);
                 let sent = buyer.browser.browse(&buyer.session, path, Some(&other)).await;
                 assert_eq!(sent.code(), 403, "{path}: {}", text(&sent));
@@ -227,7 +250,12 @@ async fn only_a_form_of_an_own_page_asks_and_decides_and_a_session_buys_nothing_
             assert!(place(&sent).starts_with("/signin"), "{path}");
             // A key of an agent is no session.
             let headers = [("content-type", FORM), ("origin", base), ("accept", "text/html")];
-            let sent = buyer.agent.http.send(Method::POST, path, &headers, Some(body)).await.unwrap();
+            let sent = buyer
+                .agent
+                .http
+                .send(Method::POST, path, &headers, Some(body))
+                .await
+                .unwrap();
             assert!(place(&sent).starts_with("/signin"), "{path}");
         }
         // What is somebody else's is not there.
@@ -242,7 +270,9 @@ async fn only_a_form_of_an_own_page_asks_and_decides_and_a_session_buys_nothing_
         assert_eq!(scene.credits().await, json!(5_000_000), "nothing was bought");
         // The operations for programs read no cookie.
         let headers = [("cookie", cookie.as_str()), ("origin", base)];
-        let buy = site.http.send(Method::POST, "/projects/tides/buy", &headers, Some(b"{}".to_vec()));
+        let buy = site
+            .http
+            .send(Method::POST, "/projects/tides/buy", &headers, Some(b"{}".to_vec()));
         assert_eq!(buy.await.unwrap().code(), 401);
         let receipt = place(&send(buyer, &yes, &[]).await);
         let path = receipt.replace("/console", "");
@@ -266,7 +296,13 @@ async fn a_question_says_what_has_changed_and_a_yes_never_pays_more_than_it_show
         scene.on_sale("tides").await;
         let priced = async |price: &str| {
             let patch = json!({"price": price});
-            scene.seller.agent.http.patch("/projects/tides", &patch).await.expect(200);
+            scene
+                .seller
+                .agent
+                .http
+                .patch("/projects/tides", &patch)
+                .await
+                .expect(200);
         };
         // It rose after the page was opened.
         let form = fields(buyer, "/projects/tides/buy").await;
@@ -275,12 +311,18 @@ async fn a_question_says_what_has_changed_and_a_yes_never_pays_more_than_it_show
         let page = place(&send(buyer, "/console/buy", &form).await);
         assert_eq!(page, "/projects/tides/buy?version=1&was=0.50");
         let html = text(&buyer.open(&page).await.expect(200));
-        assert!(html.contains("It costs $0.60 now.") && html.contains("It was $0.50"), "{html}");
+        assert!(
+            html.contains("It costs $0.60 now.") && html.contains("It was $0.50"),
+            "{html}"
+        );
         // It rises after the question was asked: the yes asks again, once.
         let row = place(&ask(buyer, "/projects/tides/buy").await);
         priced("0.70").await;
         let html = text(&buyer.open(&row).await.expect(200));
-        assert!(html.contains("It costs $0.70 now.") && html.contains("Buy for $0.60"), "{html}");
+        assert!(
+            html.contains("It costs $0.70 now.") && html.contains("Buy for $0.60"),
+            "{html}"
+        );
         let later = place(&send(buyer, &format!("{row}/yes"), &[]).await);
         assert!(later.starts_with("/console/approvals/") && later != row, "{later}");
         assert_eq!(place(&send(buyer, &format!("{row}/yes"), &[]).await), row);
@@ -298,7 +340,10 @@ async fn a_question_says_what_has_changed_and_a_yes_never_pays_more_than_it_show
         limit(buyer, &[("per_day", "0.40")]).await;
         priced("0.35").await;
         let html = text(&buyer.open(&later).await.expect(200));
-        assert!(html.contains("Buy for $0.35") && html.contains("$0.40 left today, $0.05 after it"), "{html}");
+        assert!(
+            html.contains("Buy for $0.35") && html.contains("$0.40 left today, $0.05 after it"),
+            "{html}"
+        );
         let receipt = place(&send(buyer, &format!("{later}/yes"), &[]).await);
         assert!(receipt.starts_with("/console/receipts/"), "{receipt}");
         assert_eq!(scene.credits().await, json!(4_650_000));
@@ -309,7 +354,10 @@ async fn a_question_says_what_has_changed_and_a_yes_never_pays_more_than_it_show
         let row = place(&ask(buyer, "/projects/tides/buy?version=2").await);
         assert_eq!(place(&send(buyer, &format!("{row}/no"), &[]).await), row);
         let html = text(&buyer.open(&row).await.expect(200));
-        assert!(html.contains("You did not buy version 2") && html.contains("Ask again"), "{html}");
+        assert!(
+            html.contains("You did not buy version 2") && html.contains("Ask again"),
+            "{html}"
+        );
         assert_eq!(place(&send(buyer, &format!("{row}/yes"), &[]).await), row);
         assert_eq!(buyer.open("/projects/tides/buy?version=3").await.code(), 404);
         // What is not sold is said before and after the question.
@@ -322,7 +370,10 @@ async fn a_question_says_what_has_changed_and_a_yes_never_pays_more_than_it_show
         let html = text(&buyer.open(&row).await.expect(200));
         assert!(html.contains("It is not sold any more."), "{html}");
         let html = text(&buyer.open("/projects/tides/buy").await.expect(200));
-        assert!(html.contains("It costs nothing") && !html.contains("/console/buy"), "{html}");
+        assert!(
+            html.contains("It costs nothing") && !html.contains("/console/buy"),
+            "{html}"
+        );
         // One's own is not sold to oneself.
         let html = text(&scene.seller.open("/projects/tides/buy").await.expect(200));
         assert!(html.contains("It is yours."), "{html}");
@@ -369,11 +420,19 @@ async fn bad_forms_of_a_purchase_and_of_limits_are_refused_with_what_to_mend() {
     // A version that there is not: back to the page, where it is a 404.
     let sent = changed("version", "9");
     let sent: Vec<_> = sent.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    assert_eq!(place(&send(buyer, "/console/buy", &sent).await), "/projects/tides/buy?version=9");
+    assert_eq!(
+        place(&send(buyer, "/console/buy", &sent).await),
+        "/projects/tides/buy?version=9"
+    );
     let path = format!("/console/agents/{}/limits", buyer.agent.id);
     for field in ["per_purchase", "per_day", "per_month", "approve_above"] {
         for bad in ["-1", "1,50", "1.001", "one", "1e3", "1000000000"] {
-            let answer = send(buyer, &path, &[("per_day", "2.00"), (field, bad)][usize::from(field == "per_day")..]).await;
+            let answer = send(
+                buyer,
+                &path,
+                &[("per_day", "2.00"), (field, bad)][usize::from(field == "per_day")..],
+            )
+            .await;
             let html = text(&answer);
             assert_eq!(answer.code(), 400, "{field}={bad}: {html}");
             assert!(
@@ -387,13 +446,26 @@ async fn bad_forms_of_a_purchase_and_of_limits_are_refused_with_what_to_mend() {
     // Zero is a limit, and an empty text is none.
     limit(buyer, &[("per_month", "$0"), ("approve_above", " 0.10 ")]).await;
     let html = text(&buyer.open(&path).await.expect(200));
-    assert!(html.contains("value=\"0.00\"") && html.contains("value=\"0.10\""), "{html}");
-    let refused = buyer.agent.http.post("/projects/tides/buy", &json!({})).await.expect(403);
+    assert!(
+        html.contains("value=\"0.00\"") && html.contains("value=\"0.10\""),
+        "{html}"
+    );
+    let refused = buyer
+        .agent
+        .http
+        .post("/projects/tides/buy", &json!({}))
+        .await
+        .expect(403);
     assert_eq!((refused.error(), refused.text("/period")), ("spend_cap", "month"));
     let html = text(&buyer.open("/console/agents").await.expect(200));
     assert!(html.contains("may not spend"), "{html}");
     limit(buyer, &[("per_month", ""), ("approve_above", "0")]).await;
-    buyer.agent.http.post("/projects/tides/buy", &json!({})).await.expect(202);
+    buyer
+        .agent
+        .http
+        .post("/projects/tides/buy", &json!({}))
+        .await
+        .expect(202);
     scene.check();
 }
 
@@ -425,7 +497,10 @@ async fn a_consent_and_a_claim_set_what_may_be_spent() {
         let refused = agree(&consent).await;
         let html = text(&refused);
         assert_eq!(refused.code(), 400, "{html}");
-        assert!(html.contains("id=\"cap-error\"") && html.contains("value=\"a dollar\""), "{html}");
+        assert!(
+            html.contains("id=\"cap-error\"") && html.contains("value=\"a dollar\""),
+            "{html}"
+        );
         for (name, value) in &mut consent {
             if *name == "cap" {
                 "0.80".clone_into(value);
@@ -434,7 +509,12 @@ async fn a_consent_and_a_claim_set_what_may_be_spent() {
         let back = place(&agree(&consent).await);
         assert!(back.starts_with(REDIRECT), "{back}");
         let code = reqwest::Url::parse(&back).unwrap();
-        let code = code.query_pairs().find(|(name, _)| name == "code").unwrap().1.into_owned();
+        let code = code
+            .query_pairs()
+            .find(|(name, _)| name == "code")
+            .unwrap()
+            .1
+            .into_owned();
         let tokens = app.send("/oauth/token", &app.exchange(&code)).await.expect(200);
         let through_app = scene.site.http.with(tokens.text("/access_token"));
         let buy = async || {
@@ -468,7 +548,10 @@ async fn a_consent_and_a_claim_set_what_may_be_spent() {
         assert!(html.contains("$0.50 of $0.80"), "{html}");
         // What counts for the app counts for its agent.
         let html = text(&buyer.open("/console/money").await.expect(200));
-        assert!(html.contains("$0.50, no limit") && !html.contains("Waits for your yes"), "{html}");
+        assert!(
+            html.contains("$0.50, no limit") && !html.contains("Waits for your yes"),
+            "{html}"
+        );
         // A claim is approved with a cap; without an amount nothing is approved.
         let code = scene.site.code(buyer.operator).await;
         let claim = json!({"code": code, "name": "newcomer"});
@@ -480,7 +563,11 @@ async fn a_consent_and_a_claim_set_what_may_be_spent() {
         let phrase = claimed.text("/phrase");
         let refused = send(buyer, &path, &[("phrase", phrase), ("sp", "cap"), ("cap", "")]).await;
         assert_eq!(refused.code(), 400, "{}", text(&refused));
-        assert!(text(&refused).contains(&format!("id=\"cap-{claim}-error\"")), "{}", text(&refused));
+        assert!(
+            text(&refused).contains(&format!("id=\"cap-{claim}-error\"")),
+            "{}",
+            text(&refused)
+        );
         let agent = scene.site.http.with(claimed.text("/key"));
         agent.get("/me").await.expect(401);
         let done = send(buyer, &path, &[("phrase", phrase), ("sp", "cap"), ("cap", "2")]).await;

@@ -12,7 +12,7 @@ use crate::console::{browser, judge_answer};
 use crate::moderation::published;
 use crate::pages::call_tools;
 use crate::payments::wallet;
-use crate::sql_page::chromium::window;
+use crate::sql_page::window;
 
 const PHONE: Look = Look {
     width: 390,
@@ -132,12 +132,21 @@ async fn an_agent_above_its_line_asks_a_person_approves_on_a_phone_and_it_comple
             "{completed}"
         );
         assert_eq!(asked["approval"]["id"], completed["approval"]["id"]);
-        buyer.agent.http.get(&format!("/projects/{slug}/data")).await.expect(200);
+        buyer
+            .agent
+            .http
+            .get(&format!("/projects/{slug}/data"))
+            .await
+            .expect(200);
     }
     // The cap of the month holds for the person, too.
     scene.on_sale("piers").await;
     open(&page, &scene, "/projects/piers/buy");
-    assert!(page.text().contains("may spend $0.20 more this month"), "{}", page.text());
+    assert!(
+        page.text().contains("may spend $0.20 more this month"),
+        "{}",
+        page.text()
+    );
     assert_eq!(page.count(By::Css("form[action='/console/buy'] button:disabled")), 1);
     judge_answer(&page, "a purchase beyond a cap");
     scene.check();
@@ -186,7 +195,9 @@ async fn a_wallet_in_the_page_pays_without_an_account_a_question_or_a_cap() {
         version: text(&domain["version"]),
         pay_to: text(&message["to"]).parse().unwrap(),
     };
-    let nonce = data_encoding::HEXLOWER.decode(text(&message["nonce"])[2..].as_bytes()).unwrap();
+    let nonce = data_encoding::HEXLOWER
+        .decode(text(&message["nonce"])[2..].as_bytes())
+        .unwrap();
     let authorization = Authorization {
         from: key.address(),
         to: asset.pay_to,
@@ -211,7 +222,9 @@ async fn a_wallet_in_the_page_pays_without_an_account_a_question_or_a_cap() {
     assert!(money.bought_by(buyer.operator, 9).await.unwrap().is_empty());
     assert_eq!(scene.credits().await, json!(5_000_000));
     let dataset = scene.site.store.project_by_slug("tides", None).await.unwrap().unwrap();
-    let owned = money.owned(buyer.operator, ItemKind::Dataset, &dataset.id.to_string()).await;
+    let owned = money
+        .owned(buyer.operator, ItemKind::Dataset, &dataset.id.to_string())
+        .await;
     assert_eq!(owned.unwrap(), None, "the wallet is not proved to be the account's");
     scene.check();
 }

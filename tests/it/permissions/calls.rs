@@ -269,7 +269,9 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
             let answer = http.post(&path, &json!({"unitId": unit})).await.expect(201);
             json!({"id": id, "answerId": answer.body["id"]})
         }
-        "review_item" => json!({"unitId": bought_unit(site, &site.owner, &site.other).await.0, "body": "It holds; I ran it twice."}),
+        "review_item" => {
+            json!({"unitId": bought_unit(site, &site.owner, &site.other).await.0, "body": "It holds; I ran it twice."})
+        }
         "comment_on_dataset" => json!({"slug": slug().await, "body": "Are gaps marked?"}),
         "dataset_comments" => json!({"slug": slug().await}),
         "edit_comment" => json!({"number": comment(site, items).await, "body": "Holds with three, too."}),

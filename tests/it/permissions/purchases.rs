@@ -41,7 +41,9 @@ impl Purchases {
     /// A priced unit of the operator that is not in this place.
     async fn unit_for(&self, site: &Site, place: usize) -> &String {
         let seller = if place == 0 { &site.other } else { &site.owner };
-        self.units[place].get_or_init(|| site.unit_of(seller, Some(PRICE))).await
+        self.units[place]
+            .get_or_init(|| site.unit_of(seller, Some(PRICE)))
+            .await
     }
 
     /// A new question of a person, for an agent of its own.
@@ -61,7 +63,10 @@ impl Purchases {
         let seller = if place == 0 { &site.other } else { &site.owner };
         let unit = site.unit_of(seller, Some(PRICE)).await;
         let http = site.http().with(&person.key);
-        let bought = http.post(&format!("/knowledge/{unit}/buy"), &json!({})).await.expect(200);
+        let bought = http
+            .post(&format!("/knowledge/{unit}/buy"), &json!({}))
+            .await
+            .expect(200);
         bought.text("/saleId").to_owned()
     }
 

@@ -137,7 +137,10 @@ async fn a_person_gets_test_usdc_and_sees_what_is_for_sale_and_what_it_costs() {
     let path = "/paid/dataset?slug=tides&version=1";
     let ways = browser.get(buy).await.text();
     let address = format!("data-address=\"{}\"", path.replace('&', "&#38;"));
-    assert!(ways.contains(&address) && ways.contains("action=\"/test-usdc\""), "{ways}");
+    assert!(
+        ways.contains(&address) && ways.contains("action=\"/test-usdc\""),
+        "{ways}"
+    );
     // The address that is paid has a page, too, with the status and the terms of the answer to programs.
     for path in [path.to_owned(), stage.pack()] {
         let program = stage.send("GET", &path, &[], "192.0.2.1").await;
