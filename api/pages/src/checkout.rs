@@ -36,7 +36,7 @@ pub enum CheckoutThing {
     },
 }
 
-/// What a person buys, as the pages of a purchase show it.
+/// Item that a person buys, as the pages of a purchase show it.
 #[derive(Clone, Debug)]
 pub struct Checkout {
     /// Thing that is bought.
@@ -226,7 +226,7 @@ impl PaymentWay {
     }
 }
 
-/// Whether the thing is sold to the person now.
+/// State of the sale of a thing to a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckoutState {
     /// It is sold.
@@ -288,9 +288,9 @@ impl BuyerAccount {
 pub struct BuyPage {
     /// Frame of the page.
     pub chrome: PageLayout,
-    /// What is bought.
+    /// Item that is bought.
     pub checkout: Checkout,
-    /// Whether it is sold to the person.
+    /// State of its sale to the person.
     pub state: CheckoutState,
     /// Way to pay that is chosen.
     pub way: PaymentWay,

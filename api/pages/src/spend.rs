@@ -108,7 +108,7 @@ impl SpendLine {
     }
 }
 
-/// What is spent of a cap.
+/// Part of a cap that is spent.
 pub(crate) struct CapUse {
     pub(crate) used: MicroUsdc,
     pub(crate) cap: Option<MicroUsdc>,
@@ -192,7 +192,7 @@ pub struct CreditBalance {
     pub given: MicroUsdc,
 }
 
-/// What a purchase takes from the credits of an account.
+/// Amount that a purchase takes from the credits of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CreditBill {
     /// Trial credit pays: now, and after it.

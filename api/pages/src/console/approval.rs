@@ -27,7 +27,7 @@ pub enum ShownApproval {
     Stale(StaleReason, Option<ApprovalId>),
 }
 
-/// What has changed since the question, so that a yes buys nothing.
+/// Change since the question, so that a yes buys nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApprovalChange {
     /// The price has risen to this one.
@@ -48,11 +48,11 @@ pub struct ApprovalPage {
     pub id: ApprovalId,
     /// State of it.
     pub state: ShownApproval,
-    /// What is bought. Its price is the one that the question names, or a lower one of now.
+    /// Item that is bought. Its price is the one that the question names, or a lower one of now.
     pub checkout: Checkout,
-    /// What has changed since, while it waits.
+    /// Change since then, while it waits.
     pub changed: Option<ApprovalChange>,
-    /// Who asked.
+    /// Agent or person.
     pub asked_by: AskedBy,
     /// Name of the agent that buys.
     pub agent: String,

@@ -18,7 +18,7 @@ pub struct ReceiptPage {
     pub chrome: PageLayout,
     /// Id of the sale.
     pub sale: SaleId,
-    /// What was bought, for the price of the sale.
+    /// Item that was bought, for the price of the sale.
     pub checkout: Checkout,
     /// Money that paid.
     pub paid_with: PaidWith,

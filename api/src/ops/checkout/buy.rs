@@ -65,7 +65,7 @@ enum WayInAddress {
     Agent,
 }
 
-/// What is chosen on a page of a purchase.
+/// Choice on the page of a purchase of a dataset.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct BuyDatasetQuery {
@@ -82,7 +82,7 @@ struct BuyDatasetQuery {
     was: Option<String>,
 }
 
-/// What is chosen on the page of a purchase of a unit.
+/// Choice on the page of a purchase of a unit.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct BuyUnitQuery {

@@ -378,7 +378,7 @@ struct ApproveClaimForm {
     cap: String,
 }
 
-/// What an agent may spend that asks for a place.
+/// Choice of the person for what a claimed agent spends.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 enum ClaimSpending {
