@@ -2,6 +2,7 @@
 
 mod accounts;
 pub(crate) mod activity;
+mod checkout;
 mod collectors;
 mod comments;
 mod community;
@@ -35,6 +36,7 @@ mod reports;
 mod search;
 mod service;
 mod site;
+mod spend_lines;
 pub(crate) mod tools;
 pub(crate) mod uploads;
 
@@ -75,6 +77,7 @@ pub(crate) fn all(limits: &Limits) -> Operations {
     collectors::add(&mut table);
     keys::add(&mut table);
     console::add(&mut table);
+    checkout::add(&mut table);
     site::add(&mut table, limits);
     table
 }

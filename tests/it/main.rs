@@ -23,6 +23,7 @@ mod bodies;
 mod browser;
 mod cases;
 mod check_command;
+mod checkout;
 mod clients;
 mod collectors;
 mod community;

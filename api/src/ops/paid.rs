@@ -18,6 +18,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::{OperatorId, Version};
 
+pub(super) use self::page::wallet_offer;
+
 use self::headers::{sent, signed_in};
 use self::purchase::{SettledPurchase, purchase};
 use super::manifest;

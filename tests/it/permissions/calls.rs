@@ -11,6 +11,7 @@ use tests::apps::{App, FORM, Wish, encoded};
 use tests::world::{batch, decided, merged, project_body, records};
 use tokio::sync::OnceCell;
 
+use super::purchases::Purchases;
 use super::site::{Call, Person, Site, sign_up};
 use super::table::Row;
 
@@ -57,6 +58,7 @@ pub(super) struct Items {
     unit: OnceCell<String>,
     free_unit: OnceCell<String>,
     sale: OnceCell<String>,
+    purchases: Purchases,
 }
 
 impl Items {
@@ -218,7 +220,7 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
         "pay_credits" => json!({"operator": site.owner.operator.to_string()}),
         "prove_payout_address" => json!({"signature": "0x"}),
         "faucet" => json!({"wallet": "0x7a3F0b6E5d2C4A19885fE0C3B8d1F6a2E4b591cE", "usdc": 1}),
-        "sql_page" => json!({"slug": slug().await}),
+        "sql_page" | "buy_dataset_page" => json!({"slug": slug().await}),
         "sql_form" => json!({"slug": slug().await, "q": "SELECT count(*) AS n FROM records"}),
         "download_form" => json!({"slug": slug().await, "format": "csv", "version": "1"}),
         "query_dataset" => json!({"slug": slug().await, "sql": "SELECT count(*) AS n FROM records"}),
@@ -267,7 +269,9 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
             let answer = http.post(&path, &json!({"unitId": unit})).await.expect(201);
             json!({"id": id, "answerId": answer.body["id"]})
         }
-        "review_item" => json!({"unitId": bought_unit(site, &site.owner, &site.other).await.0, "body": "It holds; I ran it twice."}),
+        "review_item" => {
+            json!({"unitId": bought_unit(site, &site.owner, &site.other).await.0, "body": "It holds; I ran it twice."})
+        }
         "comment_on_dataset" => json!({"slug": slug().await, "body": "Are gaps marked?"}),
         "dataset_comments" => json!({"slug": slug().await}),
         "edit_comment" => json!({"number": comment(site, items).await, "body": "Holds with three, too."}),
@@ -287,7 +291,7 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
             let etag = put.await.unwrap().expect(200).text("/etag").to_owned();
             json!({"slug": slug, "id": begun["id"], "etags": [{"n": 1, "etag": etag}]})
         }
-        _ => return None,
+        operation => return items.purchases.input(site, operation, row).await,
     })
 }
 

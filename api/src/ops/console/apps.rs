@@ -1,10 +1,11 @@
 //! Page of the apps that act as an agent of the operator.
 
+use pages::SpendLine;
 use pages::console::{AppRow, AppsPage};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use store::{AppConnection, CONSOLE_CLIENT};
+use store::{AppConnection, CONSOLE_CLIENT, SpendOwner};
 use url::Url;
 
 use crate::call::cx::Cx;
@@ -14,6 +15,7 @@ use crate::call::view::PageResponse;
 use crate::call::wire::NoInput;
 use crate::error::ApiError;
 use crate::ops::page_kit::{form, instant, missing, page, page_layout};
+use crate::ops::spend_lines;
 
 const PATH: &str = "/console/apps";
 
@@ -32,14 +34,16 @@ pub(super) fn add(table: &mut Operations) {
 
 async fn show(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
     let apps = cx.app.store.oauth().connections_of(cx.the_operator()?, cx.now).await?;
+    let owners: Vec<_> = apps.iter().map(|app| SpendOwner::App(app.id)).collect();
+    let spending = spend_lines::lines(&cx, &owners).await?;
     PageResponse::page(&AppsPage {
         chrome: page_layout(&cx).await?,
-        apps: apps.into_iter().map(row).collect(),
+        apps: apps.into_iter().zip(spending).map(row).collect(),
         notice: None,
     })
 }
 
-fn row(app: AppConnection) -> AppRow {
+fn row((app, spending): (AppConnection, SpendLine)) -> AppRow {
     AppRow {
         client: name(&app),
         id: app.id.to_string(),
@@ -50,11 +54,12 @@ fn row(app: AppConnection) -> AppRow {
         created_at: instant(app.began_at),
         used_at: app.used_at.map(instant),
         expires_at: Some(instant(app.ends_at)),
+        spending,
     }
 }
 
 /// Returns the name that a client registered, or the host of its document.
-fn name(app: &AppConnection) -> String {
+pub(in crate::ops) fn name(app: &AppConnection) -> String {
     if app.client_id == CONSOLE_CLIENT {
         return "Console".to_owned();
     }
