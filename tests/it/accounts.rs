@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use api::rules::accounts::{ClaimCodeParts, ClaimCodeText};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use store::{Approval, ClaimCodeAdded, NewClaimCode, NewSession, NewToken, Schema, Store, TokenAdded};
+use store::{Approval, ClaimCodeAdded, NewClaimCode, NewSession, NewToken, Schema, SpendLimits, Store, TokenAdded};
 use tempfile::TempDir;
 use tests::letters::{Received, letter_to, letters_to};
 use tests::{Answer, Http, Options, Server};
@@ -25,9 +25,9 @@ pub(crate) const TERMS: &str = "2026-11-01";
 
 /// A service with open sign-up on a database of its own.
 pub(crate) struct Site {
-    server: Server,
+    pub(crate) server: Server,
     pub(crate) http: Http,
-    store: Store,
+    pub(crate) store: Store,
     folder: TempDir,
 }
 
@@ -51,7 +51,7 @@ impl Site {
         }
     }
 
-    async fn restart(self, change: impl FnOnce(Options) -> Options) -> Self {
+    pub(crate) async fn restart(self, change: impl FnOnce(Options) -> Options) -> Self {
         let options = change(self.server.options().clone());
         assert!(self.server.stop().await.success());
         let server = Server::start(&options).await;
@@ -117,6 +117,24 @@ impl Site {
         options.admin(&["credits", "grant", &operator, "--cents", cents]);
     }
 
+    /// Takes a dataset down, as administrators do after a report.
+    pub(crate) async fn take_down(&self, slug: &str) {
+        let report = json!({
+            "kind": "dataset", "id": slug, "reason": "copyright", "detail": "It is a copy of our yearbook.",
+            "email": "rights@example.org",
+        });
+        let sent = self.http.post("/reports", &report).await.expect(201);
+        self.server.options().admin(&["reports", "uphold", sent.text("/id")]);
+    }
+
+    /// Pays a purchase back, as administrators do after a dispute.
+    pub(crate) fn refund(&self, sale: &str) {
+        let options = self.server.options();
+        let opened = options.admin(&["disputes", "open", sale, "--reason", "made up"]);
+        let dispute = opened["id"].as_str().unwrap();
+        options.admin(&["disputes", "resolve", dispute, "--refund", "--answer", "refunded"]);
+    }
+
     /// Signs up and verifies in a browser, and returns the operator with the token of the session.
     pub(crate) async fn signed_in(&self, email: &str) -> (OperatorId, String) {
         self.http.post("/operators", &sign_up(email)).await.expect(201);
@@ -162,7 +180,10 @@ impl Site {
     async fn approve(&self, operator: OperatorId, phrase: &str) -> Approval {
         let accounts = self.store.accounts();
         let claim = accounts.claims_of(operator, 1, now()).await.unwrap()[0].id;
-        accounts.claim_approve(operator, claim, phrase, now()).await.unwrap()
+        accounts
+            .claim_approve(operator, claim, phrase, SpendLimits::default(), now())
+            .await
+            .unwrap()
     }
 }
 
@@ -475,7 +496,9 @@ async fn approves_when_started_as_another_process() {
     let operator = text("operator").parse().unwrap();
     let claim = store.accounts().claims_of(operator, 1, now()).await.unwrap()[0].id;
     let (accounts, phrase) = (store.accounts(), text("phrase"));
-    let approved = accounts.claim_approve(operator, claim, &phrase, now()).await;
+    let approved = accounts
+        .claim_approve(operator, claim, &phrase, SpendLimits::default(), now())
+        .await;
     panic!("not killed: {approved:?}");
 }
 

@@ -1,15 +1,24 @@
 //! Pages of a dataset, from outside: who sees which rows, what a reader can choose, and what an address cannot do.
 
+mod chromium;
+mod ended;
+mod filters;
+mod hidden;
+mod hostile;
+mod links;
+
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tests::apps::hidden;
 use tests::browser::{By, Look};
 use tests::world::{Agent, batch, contribute, merged, project_body};
 use tests::{Answer, Options};
 
 use crate::accounts::Site;
 use crate::console::{self, LOOKS, artefacts, browser, judge, secret};
+use crate::pages::copied;
 use crate::sql_page::{Asker, cells, project, start, text};
 
 /// Most bytes of a page of rows.
@@ -22,9 +31,23 @@ fn rows(slug: &str, query: &str) -> String {
     format!("/projects/{slug}/rows{query}")
 }
 
+/// Returns the address of rows with the token of its form, if it filters or orders them.
+async fn with_token(reader: &Asker, path: &str) -> String {
+    match path.split_once("/rows?") {
+        // A form sends the token itself.
+        Some((dataset, query))
+            if !query.contains("run=") && ["sort=", "by=", "f1="].iter().any(|member| query.contains(member)) =>
+        {
+            let page = reader.open(&format!("{dataset}/rows")).await.expect(200);
+            format!("{path}&run={}", hidden(&text(&page), "run"))
+        }
+        _ => path.to_owned(),
+    }
+}
+
 /// Opens a page from a page of this service, and follows where a form is led.
 async fn opened(reader: &Asker, path: &str) -> String {
-    let answer = reader.open(path).await;
+    let answer = reader.open(&with_token(reader, path).await).await;
     if answer.code() != 303 {
         return text(&answer.expect(200));
     }
@@ -246,61 +269,17 @@ async fn a_form_leads_to_the_shortest_address_of_what_it_asks() {
             "?version=1&cols=station&cols=sample",
             "?version=1&cols=station%2Csample",
         ),
+        // The token stays where something is filtered or ordered.
+        ("?version=1&run=a", "?version=1"),
+        (
+            "?version=1&f1=station&o1=is&v1=a&f2=&o2=is&v2=&run=a",
+            "?version=1&f1=station&o1=is&v1=a&run=a",
+        ),
     ] {
         let led = owner.open(&rows("tides", asked)).await.expect(303);
         assert_eq!(led.header("location"), rows("tides", address), "{asked}");
         owner.open(&rows("tides", address)).await.expect(200);
     }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_link_of_another_site_or_of_a_readme_runs_nothing() {
-    let (_site, owner, other) = start().await;
-    let link = rows("tides", "?version=1&f1=sample&o1=is&v1=1&sort=sample&dir=desc");
-    let spellings = [
-        link.clone(),
-        "tides/rows?f1=sample&o1=null".to_owned(),
-        "./tides/../tides/rows?sort=sample#x".to_owned(),
-        format!("{}{link}", owner.agent.http.base()),
-        link.replace('/', "\\\\"),
-        "/projects/tides/sql?q=SELECT+1".to_owned(),
-    ];
-    let readme: Vec<_> = spellings.iter().map(|link| format!("[here](<{link}>)")).collect();
-    let readme = format!(
-        "{}\n\n[find](/find?q=tides) and [away](https://example.org/projects/x/rows?a=b)",
-        readme.join("\n\n")
-    );
-    project(&owner, "tides", json!({"readme": readme})).await;
-    let page = opened(&owner, "/projects/tides").await;
-    let (_, about) = page.split_once("id=\"about\"").unwrap();
-    let (about, _) = about.split_once("</section>").unwrap();
-    let links: Vec<_> = about
-        .split("href=\"")
-        .skip(1)
-        .map(|rest| rest.split('"').next().unwrap())
-        .collect();
-    assert_eq!(links.len(), spellings.len() + 2, "{about}");
-    for link in &links[..spellings.len()] {
-        assert!(
-            !link.contains('?') && (link.contains("/rows") || link.contains("/sql")),
-            "{link}"
-        );
-    }
-    assert_eq!(
-        links[spellings.len()..],
-        ["/find?q=tides", "https://example.org/projects/x/rows?a=b"]
-    );
-    // From elsewhere all rows are there, unfiltered, with a button.
-    let shown = from_elsewhere(&other, &other.session, &link).await.expect(200);
-    let shown = text(&shown);
-    assert_eq!(samples(&shown), [0, 1, 2]);
-    assert!(
-        shown.contains("They are not applied yet") && shown.contains(">Apply</button>"),
-        "{shown}"
-    );
-    assert!(!shown.contains("aria-sort"), "{shown}");
-    // The button is of a page of this service.
-    assert_eq!(samples(&opened(&other, &link).await), [1]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -361,44 +340,6 @@ async fn a_buyer_reads_what_it_bought_and_others_see_no_row_of_it() {
     assert_eq!(owner.open("/projects/paid/versions/3").await.code(), 404);
     assert_eq!(owner.open(&rows("paid", "?version=3")).await.code(), 404);
     assert_eq!(owner.open(&rows("paid", "?version=2&row=64")).await.code(), 404);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_private_dataset_has_the_pages_of_a_missing_one_for_others() {
-    let (_site, owner, other) = start().await;
-    project(&owner, "secret", json!({"visibility": "private"})).await;
-    let seen = |answer: &Answer, slug: &str| {
-        let id = answer.header("x-request-id").to_owned();
-        (answer.code(), text(answer).replace(&id, "").replace(slug, "missing"))
-    };
-    for session in ["", &other.session] {
-        for door in [
-            "",
-            "/rows",
-            "/rows?version=1",
-            "/rows?version=no",
-            "/rows?row=1",
-            "/rows?f1=station&o1=is&v1=a",
-            "/rows?sort=nothing",
-            "/versions",
-            "/versions?before=0",
-            "/versions/1",
-            "/versions/99",
-            "/versions/1?from=5",
-        ] {
-            let open = async |slug: &str| {
-                let path = format!("/projects/{slug}{door}");
-                seen(&from_elsewhere(&other, session, &path).await, slug)
-            };
-            let accept = door.is_empty();
-            let (private, missing) = (open("secret").await, open("missing").await);
-            assert_eq!(private, missing, "{door}");
-            assert!(private.0 == 404 || accept, "{door}: {}", private.0);
-        }
-    }
-    assert_eq!(samples(&opened(&owner, &rows("secret", "")).await), [0, 1, 2]);
-    let own = text(&owner.open("/projects/secret/versions/1").await.expect(200));
-    assert!(own.contains("3 new rows"), "{own}");
 }
 
 /// Contributes records of any contract and waits for the outcome.
@@ -597,4 +538,238 @@ async fn a_person_looks_at_rows_by_mouse_by_keyboard_and_without_scripts() {
             judge(&page, &format!("{path} at {width} px, dark: {dark}"));
         }
     }
+}
+
+/// Numbers of the added rows on the page of a version.
+fn places(page: &str) -> Vec<u64> {
+    let cells = page.split("<td class=\"ln\">").skip(1);
+    cells
+        .map(|rest| rest.split('<').next().unwrap().replace(',', "").parse().unwrap())
+        .collect()
+}
+
+/// Text of the element with an id, as a reader copies it.
+fn line(page: &str, id: &str) -> String {
+    let (_, rest) = page
+        .split_once(&format!("<code id=\"{id}\""))
+        .unwrap_or_else(|| panic!("{page}"));
+    let text = rest.split_once('>').unwrap().1.split("</code>").next().unwrap();
+    text.replace("&#34;", "\"").replace("&#39;", "'").replace("&#38;", "&")
+}
+
+/// Opens a page of a version and those that follow it; returns the numbers of their rows.
+async fn walked(reader: &Asker, path: &str) -> Vec<u64> {
+    let (mut seen, mut path) = (Vec::new(), path.to_owned());
+    loop {
+        let page = opened(reader, &path).await;
+        assert!(page.len() <= MOST, "{path}: {}", page.len());
+        seen.extend(places(&page));
+        let Some((before, _)) = page.split_once("\" rel=\"next\">Next") else {
+            return seen;
+        };
+        path = before.rsplit('"').next().unwrap().replace("&#38;", "&");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_of_a_version_has_its_newest_rows_first_and_the_columns_that_are_asked_for() {
+    let (_site, owner, other) = start().await;
+    project(&owner, "tides", json!({})).await;
+    contribute(&owner.agent.http, "tides", &tied(130)).await;
+    let first = opened(&other, "/projects/tides/versions/2").await;
+    assert_eq!(places(&first), (84..=133).rev().collect::<Vec<_>>(), "{first}");
+    assert!(first.contains("1 to 50 of 130 new rows"), "{first}");
+    // The head of a column has its type, and that of instants their zone.
+    assert!(first.contains("<bdi>at</bdi><small>timestamp, UTC</small>"), "{first}");
+    let new: Vec<_> = (4..=133).rev().collect();
+    assert_eq!(walked(&other, "/projects/tides/versions/2").await, new);
+    let two = "/projects/tides/versions/2?cols=sample&cols=value";
+    let page = opened(&other, two).await;
+    let heads = page.split("<table class=\"diff\">").nth(1).unwrap();
+    let heads = heads.split("</thead>").next().unwrap();
+    assert!(
+        heads.contains("<bdi>sample</bdi>") && heads.contains("<bdi>value</bdi>") && !heads.contains("<bdi>at</bdi>"),
+        "{heads}"
+    );
+    let next = "?from=1&#38;offset=50&#38;cols=sample%2Cvalue\" rel=\"next\"";
+    assert!(page.contains(next), "{page}");
+    assert_eq!(walked(&other, two).await, new);
+    // Another site reads no row by leading a person here, and a page of this service does.
+    let egress = other.egress().await;
+    let led = text(&from_elsewhere(&other, &other.session, two).await.expect(200));
+    assert!(
+        places(&led).is_empty() && led.contains("Another site led here"),
+        "{led}"
+    );
+    assert_eq!(other.egress().await, egress);
+    let (before, _) = led.split_once("\">Show the rows").unwrap_or_else(|| panic!("{led}"));
+    let link = before.rsplit('"').next().unwrap().replace("&#38;", "&");
+    assert_eq!(places(&opened(&other, &link).await), places(&page));
+    // Large rows end a page early, and the newest are on it all the same.
+    let long = merged(
+        project_body("long"),
+        json!({"schemaDef": {"fields": [{"name": "t", "type": "string"}]}}),
+    );
+    owner.agent.http.post("/projects", &long).await.expect(201);
+    for batch in 0..3 {
+        let text = |number: usize| json!({"t": format!("{batch}.{number} {}", "é".repeat(99_000))});
+        sent(&owner.agent, "long", &(0..17).map(text).collect::<Vec<_>>()).await;
+    }
+    let all: Vec<_> = (1..=51).rev().collect();
+    assert_eq!(walked(&owner, "/projects/long/versions/3?from=0").await, all);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_of_a_version_says_what_became_of_its_batch_and_its_source_to_two() {
+    let (site, owner, other) = start().await;
+    let third = Asker::new(&site, "cy@example.org").await;
+    project(&owner, "tides", json!({})).await;
+    let mut records = tests::world::records("wick", 2);
+    records.extend(tied(2));
+    records.push(json!({"station": "wick", "sample": "no number"}));
+    let body = json!({"records": records, "onRefused": "drop", "sourceDeclaration": "<b>the log of the gauge"});
+    let made = other.agent.http.post("/projects/tides/contribute?wait=20", &body).await;
+    let made = made.expect(201);
+    let decided = tests::world::decided(&other.agent.http, "tides", made.text("/id")).await;
+    assert_eq!(decided.text("/status"), "merged", "{}", decided.body);
+    let path = "/projects/tides/versions/2";
+    let visitor = text(&other.browser.browse("", path, None).await.expect(200));
+    let pages = [
+        (visitor, false),
+        (opened(&third, path).await, false),
+        (opened(&other, path).await, true),
+        (opened(&owner, path).await, true),
+    ];
+    for (page, sees_source) in pages {
+        let outcome = "Of 5 rows: 2 added; 2 copies, left out; 1 refused, left out";
+        assert!(page.contains(outcome) && page.contains("from a batch of 5"), "{page}");
+        assert_eq!(page.contains("the log of the gauge"), sees_source, "{page}");
+        assert!(!page.contains("<b>the log"), "{page}");
+    }
+    let list = text(
+        &third
+            .browser
+            .browse("", "/projects/tides/versions", None)
+            .await
+            .expect(200),
+    );
+    let copies = list.split("data-l=\"Copies left out\" class=\"n mute\">").skip(1);
+    let copies: Vec<_> = copies.map(|rest| rest.split('<').next().unwrap()).collect();
+    assert_eq!(copies, ["2", "0"], "{list}");
+    assert!(list.contains("New rows, v1 to v2: 5 in all, at most 3"), "{list}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_version_is_reached_by_its_number_and_taken_as_a_file() {
+    let (_site, owner, other) = start().await;
+    project(&owner, "tides", json!({})).await;
+    for number in 0..11 {
+        sent(&owner.agent, "tides", &[json!({"station": "leith", "sample": number})]).await;
+    }
+    let newest = opened(&other, &rows("tides", "")).await;
+    assert!(
+        !newest.contains("<option value=\"1\"") && newest.contains("name=\"other\" min=\"1\" max=\"12\""),
+        "{newest}"
+    );
+    for (asked, address) in [
+        ("?version=12&offset=50&other=1", "?version=1"),
+        ("?version=12&offset=50&other=", "?version=12&offset=50"),
+        ("?version=12&other=0", "?version=12"),
+        (
+            "?version=12&sort=sample&dir=desc&other=7",
+            "?version=7&sort=sample&dir=desc",
+        ),
+    ] {
+        let led = other.open(&rows("tides", asked)).await.expect(303);
+        assert_eq!(led.header("location"), rows("tides", address), "{asked}");
+    }
+    assert_eq!(other.open(&rows("tides", "?version=12&other=one")).await.code(), 400);
+    // The file of the version that was chosen is offered, in the viewer and on its own page.
+    let form = "action=\"/projects/tides/download\"";
+    for path in [rows("tides", "?version=1"), "/projects/tides/versions/1".to_owned()] {
+        let page = opened(&other, &path).await;
+        let (_, fields) = page.rsplit_once(form).unwrap_or_else(|| panic!("{path}: {page}"));
+        let (fields, _) = fields.split_once("</form>").unwrap();
+        let value = |name: &str| {
+            let (_, rest) = fields.split_once(&format!("name=\"{name}\" value=\"")).unwrap();
+            rest.split('"').next().unwrap().to_owned()
+        };
+        assert_eq!(value("version"), "1", "{path}: {fields}");
+        let sent = [
+            ("form_token", value("form_token")),
+            ("version", value("version")),
+            ("format", "csv".to_owned()),
+        ];
+        assert!(fields.contains("name=\"format\" value=\"csv\""), "{path}: {fields}");
+        let sent: Vec<_> = sent.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let file = other
+            .browser
+            .browse(&other.session, "/projects/tides/download", Some(&sent))
+            .await
+            .expect(200);
+        assert_eq!(
+            file.header("content-disposition"),
+            "attachment; filename=\"tides-v1.csv\""
+        );
+        assert_eq!(text(&file).lines().count(), 4, "{}", text(&file));
+    }
+    for path in [rows("tides", "?version=1"), "/projects/tides/versions/1".to_owned()] {
+        let page = text(&other.browser.browse("", &path, None).await.expect(200));
+        assert!(!page.contains(form), "{path}: {page}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_lines_that_a_page_gives_an_agent_buy_the_dataset_and_prove_it() {
+    let (site, owner, other) = start().await;
+    project(&owner, "paid", json!({"access": "paid", "price": "0.10"})).await;
+    let visitor = text(&other.browser.browse("", "/projects/paid", None).await.expect(200));
+    for way in ["credits", "wallet"] {
+        let ways = format!("/projects/paid/buy?version=1&amp;with={way}\"");
+        assert!(visitor.contains(&ways), "{visitor}");
+    }
+    assert_eq!(line(&visitor, "ask"), "Buy paid version 1 on Sluice.");
+    let own = opened(&owner, "/projects/paid").await;
+    assert!(!own.contains("Way to pay"), "{own}");
+    // What a visitor is told of the proof is what the service signs with.
+    let keys = other.agent.http.get("/.well-known/service-keys").await.expect(200);
+    let keys = keys.body["keys"].as_array().unwrap().clone();
+    let key = keys.last().unwrap()["keyId"].as_str().unwrap().to_owned();
+    let of_version = text(
+        &other
+            .browser
+            .browse("", "/projects/paid/versions/1", None)
+            .await
+            .expect(200),
+    );
+    for page in [&visitor, &of_version] {
+        assert!(
+            page.contains(&format!("<span class=\"hash\">{key}</span>, current key")),
+            "{page}"
+        );
+    }
+    assert!(
+        visitor.contains("its 3 rows in order") && visitor.contains("1 Parquet file,"),
+        "{visitor}"
+    );
+    // The call of the page of the purchase, then the one for the manifest.
+    site.grant(other.operator, "10");
+    let ways = text(
+        &other
+            .browser
+            .browse("", "/projects/paid/buy?version=1&with=agent", None)
+            .await
+            .expect(200),
+    );
+    let buy = copied(&ways, "ac-curl");
+    let (_, body) = buy.split_once("-d '").unwrap_or_else(|| panic!("{buy}"));
+    let body: Value = serde_json::from_str(body.trim_end_matches('\'')).unwrap();
+    assert!(buy.contains("/projects/paid/buy "), "{buy}");
+    other.agent.http.post("/projects/paid/buy", &body).await.expect(200);
+    let call = line(&of_version, "manifest");
+    let (_, path) = call.split_once("/projects/").unwrap_or_else(|| panic!("{call}"));
+    let path = format!("/projects/{}", path.split('"').next().unwrap());
+    let manifest = other.agent.http.get(&path).await.expect(200);
+    assert_eq!(manifest.body["signature"]["keyId"], key.as_str(), "{}", manifest.body);
+    assert_eq!(manifest.body["version"], 1, "{}", manifest.body);
 }

@@ -69,7 +69,7 @@ async function pay(button) {
     say("Waiting for your wallet.");
     const payment = await signed(JSON.parse(button.dataset.pay));
     say("Signed. Waiting for the payment.");
-    const answer = await settled(location.href, payment, say);
+    const answer = await settled(button.dataset.address, payment, say);
     const body = await answer.json();
     done = answer.ok;
     if (done) {

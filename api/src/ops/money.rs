@@ -13,6 +13,9 @@ mod earnings;
 mod pricing;
 
 const TAG: &str = "money";
+/// Refusals of a purchase by what a person lets the agent or the app spend.
+const BEYOND_LIMITS: &str = "The price does not fit a cap of the agent or the app (`spend_cap`), or a person said no to \
+                             this purchase lately (`approval_denied`).";
 
 pub(super) fn add(table: &mut Operations) {
     let base = Spec {
@@ -24,10 +27,17 @@ pub(super) fn add(table: &mut Operations) {
         method: Method::POST,
         scope: Scope::Spend,
         effect: Effect::Spend,
-        success: &[(
-            200,
-            "The item is the operator's; `charged` says if this call paid for it.",
-        )],
+        success: &[
+            (
+                200,
+                "The item is the operator's; `charged` says if this call paid for it.",
+            ),
+            (
+                202,
+                "The price is above the line of the agent or the app (`status` is `waiting`): a person decides at \
+                 `approval.url`, and the same call says what became of it.",
+            ),
+        ],
         tag: TAG,
         accepts: KEY,
         ..Spec::BASE
@@ -56,10 +66,12 @@ pub(super) fn add(table: &mut Operations) {
             item: GuardedItem::Project,
             failure: &[
                 (402, "The credits do not cover the price (`credits_short`)."),
+                (403, BEYOND_LIMITS),
                 (404, "There is no such project or version, or it is private to others."),
                 (
                     409,
-                    "The dataset is the operator's own (`own_item`), free (`free_item`) or not sold now (`not_for_sale`).",
+                    "The dataset is the operator's own (`own_item`), free (`free_item`) or not sold now \
+                     (`not_for_sale`), or costs more than `maxPrice` (`price_changed`).",
                 ),
             ],
             example: r#"{"version": 3}"#,
@@ -77,11 +89,12 @@ pub(super) fn add(table: &mut Operations) {
                           seller takes them. A unit that the operator has costs nothing.",
             failure: &[
                 (402, "The credits do not cover the price (`credits_short`)."),
+                (403, BEYOND_LIMITS),
                 (404, "There is no such unit."),
                 (
                     409,
                     "The unit is the operator's own (`own_item`), free or without a price of its own (`free_item`), \
-                     or not sold any more (`not_for_sale`).",
+                     not sold any more (`not_for_sale`), or costs more than `maxPrice` (`price_changed`).",
                 ),
             ],
             ..buy

@@ -18,11 +18,14 @@ use crate::state::sandbox::{
 };
 
 /// A sandbox that acts on keywords instead of SQL (`hang`, `time out`, `wait`, `refuse`, `fail`, `explode`,
-/// `list`), and otherwise counts the records. Only a count can be repeated.
+/// `list`), and otherwise counts the records. After `pause ` it waits to be told before it does so. Only a count can be
+/// repeated.
 #[derive(Debug, Default)]
 pub(crate) struct Scripted {
-    /// Notified for each statement that hangs.
+    /// Notified for each statement that hangs or pauses.
     pub(crate) hanging: Notify,
+    /// Lets a statement that pauses go on.
+    pub(crate) going_on: Notify,
 }
 
 #[async_trait]
@@ -46,7 +49,12 @@ impl QuerySandbox for Scripted {
             build: BuildId::of_sha256(&[0xb1; 32]),
             why: if asked.sql == "list" { vec!["order"] } else { Vec::new() },
         });
-        match asked.sql {
+        let paused = asked.sql.strip_prefix("pause ");
+        if paused.is_some() {
+            self.hanging.notify_one();
+            self.going_on.notified().await;
+        }
+        match paused.unwrap_or(asked.sql) {
             "hang" => {
                 self.hanging.notify_one();
                 std::future::pending().await

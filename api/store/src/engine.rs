@@ -400,6 +400,7 @@ impl Engine {
                 include_str!("../migrations/0029_deleted_datasets.sql"),
             ),
             (30, "profiles", include_str!("../migrations/0030_profiles.sql")),
+            (31, "spending", include_str!("../migrations/0031_spending.sql")),
             (32, "openings", include_str!("../migrations/0032_openings.sql")),
         ];
         let (texts, text_type, bytes_type, position) = match self {

@@ -17,7 +17,7 @@ pub const MAX_TIMEOUT_SECONDS: u64 = 300;
 /// Most digits of an amount.
 const MAX_DIGITS: usize = 18;
 /// The only scheme that is offered.
-pub(crate) const PAYMENT_SCHEME: &str = "exact";
+pub const PAYMENT_SCHEME: &str = "exact";
 /// Way to move the token that is signed for.
 const TRANSFER_METHOD: &str = "eip3009";
 
@@ -401,6 +401,8 @@ pub struct Receipt<'a> {
     pub error: Option<&'a str>,
     /// The receipt that the service signed, as a compact JWS.
     pub signed: Option<&'a str>,
+    /// Address of the receipt of the sale, for the wallet that signs in.
+    pub sale: Option<&'a str>,
 }
 
 impl Receipt<'_> {
@@ -418,6 +420,9 @@ impl Receipt<'_> {
         }
         if let Some(signed) = self.signed {
             message["extensions"] = extensions::receipt(signed);
+        }
+        if let Some(sale) = self.sale {
+            message["saleReceipt"] = sale.into();
         }
         message
     }

@@ -2,8 +2,7 @@
 //!
 //! Invariant: a receipt names no caller and does not end, so whoever has it can check it.
 
-use std::fmt;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
 use schemars::JsonSchema;

@@ -417,6 +417,68 @@ words! {
         X402 = "x402",
     }
 
+    /// The owner of limits on what is spent.
+    SpendOf {
+        /// An agent, however it spends.
+        Agent = "agent",
+        /// An app that acts as an agent.
+        App = "app",
+    }
+
+    /// The period that a limit on what is spent is for.
+    SpendPeriod {
+        /// One purchase.
+        Purchase = "purchase",
+        /// A UTC day.
+        Day = "day",
+        /// A UTC month.
+        Month = "month",
+    }
+
+    /// The purpose of a charge.
+    SpendKind {
+        /// An item.
+        Purchase = "purchase",
+        /// Egress beyond the free bytes.
+        Usage = "usage",
+    }
+
+    /// The state of a purchase that needs a person's yes.
+    ApprovalState {
+        /// Nobody has decided yet.
+        Waiting = "waiting",
+        /// A person said yes, and the item was bought.
+        Bought = "bought",
+        /// A person said no.
+        Denied = "denied",
+        /// Nobody decided in time.
+        Expired = "expired",
+        /// A person said yes to what had changed.
+        Stale = "stale",
+    }
+
+    /// The change that a person's yes met.
+    StaleReason {
+        /// The price is higher.
+        Price = "price",
+        /// The item is not sold any more, not shown, or costs nothing.
+        Item = "item",
+        /// The agent was removed or taken down.
+        Agent = "agent",
+        /// The connection of the app has ended.
+        App = "app",
+        /// The operator has bought the item meanwhile.
+        Owned = "owned",
+    }
+
+    /// The author of a question to a person.
+    AskedBy {
+        /// The agent, by a call.
+        Agent = "agent",
+        /// A person, on a page.
+        Person = "person",
+    }
+
     /// The state of the money of a sale.
     SaleState {
         /// Within the dispute window.

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::rules::seals;
+use api::rules::{receipts, seals};
 use store::{CheckTerms, KnowledgeFault, MoneyFault, Schema, Store};
 use types::Clock;
 
@@ -168,6 +168,7 @@ async fn money(
     };
     let mut faults = money.faults(terms, MONEY_FAULTS).await?;
     faults.extend(seals::faults(store, MONEY_FAULTS).await?);
+    faults.extend(receipts::faults(store, &**clock, MONEY_FAULTS).await?);
     faults.extend(ledger::faults(config, layout, store).await?);
     if let Some((chain, wallet)) = means_of_payment::treasury_on_chain(config, layout, store, clock).await? {
         let before = money.treasury(&tariff.asset).await?;

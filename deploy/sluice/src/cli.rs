@@ -15,7 +15,9 @@ use crate::roles::ProcessRole;
 
 pub use files::{CreateArgs, InferArgs, ProjectArgs, PushArgs, ReadingArgs, RefusedEffect};
 pub use own::{ArchiveArgs, DeleteArgs, LoginArgs, UploadsArgs, UploadsCommand, WhoamiArgs};
-pub use pay::{LedgerCommand, LedgerMonth, PaymentDecision, PaymentsCommand, PayoutCommands, PayoutDecision};
+pub use pay::{
+    LedgerCommand, LedgerDay, LedgerMonth, PaymentDecision, PaymentsCommand, PayoutCommands, PayoutDecision,
+};
 pub use verify::{ReceiptArgs, VerifyArgs, VerifyCommand};
 
 /// The fewest records that a quickstart streams.

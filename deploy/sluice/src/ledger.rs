@@ -1,9 +1,11 @@
-//! `sluice ledger archive`: takes whole months of movements out of the database into files, and proves such files.
+//! `sluice ledger`: takes whole months of movements out of the database into files, proves such files, and writes a day for
+//! others to check.
 //!
 //! Invariants:
 //! - A month leaves the database after its file was read back and gave the hashes that were sealed.
 //! - A file never changes, and is durable before the transaction that needs it.
 
+mod day;
 mod file;
 
 use std::path::Path as FilePath;
@@ -38,9 +40,20 @@ const FILE_FAULTS: usize = 20;
 /// Fault of a file that is not there.
 const MISSING: &str = "the file of an archived month is missing";
 
-/// Runs a command and prints the months that were archived.
+/// Runs a command.
+///
+/// # Errors
+/// A day or month that is not sealed, a ledger with violations, a file that cannot be written, or a database that does not
+/// answer.
 pub async fn run(config: &Config, command: LedgerCommand) -> anyhow::Result<()> {
-    let LedgerCommand::Archive { before } = command;
+    match command {
+        LedgerCommand::Archive { before } => archive_months(config, before).await,
+        LedgerCommand::Day { day, file } => day::run(config, day, &file).await,
+    }
+}
+
+/// Archives months, and prints them.
+async fn archive_months(config: &Config, before: LedgerMonth) -> anyhow::Result<()> {
     let patient = check::patient(config);
     let store = database::connect(&patient, Schema::Current).await?;
     let mut months = Vec::new();

@@ -4,6 +4,7 @@
 
 mod query_receipt;
 mod receipt;
+mod sale_receipt;
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -107,14 +107,25 @@ impl DatasetHead {
             .map_or(0, |readable| self.version.0.saturating_sub(readable.0))
     }
 
-    /// Returns the address at which a wallet pays for the newest version.
-    pub(crate) fn pay(&self) -> String {
-        format!("/paid/dataset?slug={}&version={}", self.slug, self.version)
+    /// Returns the page at which a person buys the newest version.
+    pub(crate) fn buy(&self) -> String {
+        format!("/projects/{}/buy?version={}", self.slug, self.version)
     }
 
     /// Returns what a person says to an agent that buys the newest version.
     pub(crate) fn ask(&self) -> String {
         format!("Buy {} version {} on Sluice.", self.slug, self.version)
+    }
+
+    /// Returns true if trial credit pays for a version.
+    pub(crate) fn takes_trial_credit(&self) -> bool {
+        matches!(
+            self.offer,
+            DatasetOffer::Priced {
+                takes_trial_credit: true,
+                ..
+            }
+        )
     }
 
     pub(crate) fn pull(&self) -> String {

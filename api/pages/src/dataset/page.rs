@@ -34,6 +34,19 @@ pub struct VersionContributor {
     pub added: u64,
 }
 
+/// What proves the newest version.
+#[derive(Clone, Debug)]
+pub struct ProofOfVersion {
+    /// Content root of the version, 64 hexadecimal digits.
+    pub root: String,
+    /// Number of records that it is computed from.
+    pub records: u64,
+    /// Id of the key that manifests are signed with.
+    pub key: String,
+    /// Number and bytes of the files; none where they cannot be read.
+    pub files: Option<(u64, u64)>,
+}
+
 /// Field of the contract as the table of the schema has it.
 struct SchemaRow<'a> {
     name: &'a str,
@@ -53,7 +66,7 @@ pub struct DatasetPage {
     contract: Contract,
     /// One line of figures for each field, in the order of the contract; empty where there are none.
     figures: Vec<String>,
-    root: Option<String>,
+    proof: Option<ProofOfVersion>,
     created_at: Timestamp,
     summary: Option<SummaryOfVersion>,
     contributors: Vec<VersionContributor>,
@@ -62,7 +75,7 @@ pub struct DatasetPage {
 }
 
 impl DatasetPage {
-    /// Creates the page. `figures` has a line for each field of the contract, and `root` is the content root of the newest
+    /// Creates the page. `figures` has a line for each field of the contract, and `proof` is of the newest
     /// version.
     #[expect(clippy::too_many_arguments, reason = "each is a section of the page")]
     pub fn new(
@@ -70,7 +83,7 @@ impl DatasetPage {
         head: DatasetHead,
         rows: DatasetRows,
         (contract, figures): (Contract, Vec<String>),
-        (root, created_at): (Option<String>, Timestamp),
+        (proof, created_at): (Option<ProofOfVersion>, Timestamp),
         summary: Option<SummaryOfVersion>,
         contributors: Vec<VersionContributor>,
         discussion: Discussion,
@@ -82,7 +95,7 @@ impl DatasetPage {
             rows,
             contract,
             figures,
-            root,
+            proof,
             created_at,
             summary,
             contributors,

@@ -7,6 +7,7 @@ use store::{Entry, EntryCursor, EntryFilter};
 use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::error::ApiError;
+use crate::rules::spending::{self, CallerLimits};
 
 /// Movements of a page without `limit`.
 const DEFAULT_ENTRIES: u32 = 50;
@@ -38,6 +39,8 @@ pub(super) struct OperatorCredits {
     prices: PlatformPrices,
     /// Address that sells a pack of credits by x402.
     top_up: String,
+    /// Limits of the calling agent, and of the app that acts as it.
+    limits: Option<CallerLimits>,
     /// Page of movements, newest first.
     ledger: JournalPage,
 }
@@ -119,6 +122,7 @@ pub(super) async fn credits(cx: Cx, input: CreditsQuery) -> Result<JsonReply<Ope
             storage: tariff.storage_block_day.0,
         },
         top_up: cx.app.config.top_up(operator),
+        limits: spending::limits_of(&cx).await?,
         ledger: JournalPage {
             items: entries.into_iter().map(movement).collect(),
             next_cursor: next.map(|next| next.to_string()),

@@ -197,6 +197,61 @@ pub async fn an_altered_day_breaks_its_seal(url: &str) {
     assert!(found.iter().any(|fault| fault.rule == "M4"), "{found:?}");
 }
 
+/// The movements of a day come in pages, in the order in which they are hashed, and no other day's.
+pub async fn the_movements_of_a_day_are_those_that_are_sealed(url: &str) {
+    let store = open(url).await;
+    let bob = operator(&store, "bob@example.org").await;
+    let today = at(0).day();
+    for number in 0..600 {
+        granted(&store, bob, 600 - number).await.unwrap();
+    }
+    granted(&store, bob, DAY).await.unwrap();
+    let closed = sealed(&store, today).await.unwrap();
+    let (mut after, mut found) = (String::new(), Vec::new());
+    loop {
+        let page = store.money().movements(today, &after).await.unwrap();
+        let Some(last) = page.last() else { break };
+        after.clone_from(&last.id);
+        found.extend(page);
+    }
+    assert_eq!(found.len(), 600);
+    assert!(found.is_sorted_by(|one, next| (&one.id, one.line) < (&next.id, next.line)));
+    // As the format has it.
+    let mut hasher = blake3::Hasher::new();
+    hasher
+        .update(b"sluice-ledger-day-1\n")
+        .update(&closed.before)
+        .update(&today.to_le_bytes());
+    for moved in &found {
+        for text in [
+            &moved.id,
+            &moved.asset,
+            &moved.kind,
+            &moved.key,
+            &moved.subject,
+            &moved.actor,
+            &moved.debit_account,
+            &moved.credit_account,
+        ] {
+            hasher
+                .update(&(text.len() as u64).to_le_bytes())
+                .update(text.as_bytes());
+        }
+        for number in [
+            moved.at,
+            moved.line,
+            moved.amount,
+            moved.debit_seq,
+            moved.debit_after,
+            moved.credit_seq,
+            moved.credit_after,
+        ] {
+            hasher.update(&number.to_le_bytes());
+        }
+    }
+    assert_eq!(*hasher.finalize().as_bytes(), closed.hash);
+}
+
 pub(super) async fn run(store: &Store, text: String) {
     let running = store.write_aside(move |cx| {
         Box::pin(async move {

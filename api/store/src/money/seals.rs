@@ -3,6 +3,7 @@
 //! Invariant: a day is closed before it is hashed. [`post`](super::post) gives no event a time in a closed day, so a hash
 //! that was computed once stays the hash of its day. Days are closed one after the other, without a gap.
 
+use serde::Serialize;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Executor};
 use types::Timestamp;
@@ -58,6 +59,44 @@ row! {
         pub signature: [u8; 64],
         /// Time of the signature.
         pub sealed_at: Timestamp,
+    }
+}
+
+row! {
+    /// Movement of a day, as its seal covers it. An event without a movement has the line -1 and nothing else.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "camelCase")]
+    pub struct SealedMovement {
+        /// Id of the event.
+        pub id: String,
+        /// Asset that was moved.
+        pub asset: String,
+        /// Kind of the event.
+        pub kind: String,
+        /// Key of the event, which happens once.
+        pub key: String,
+        /// Item, sale or reference of the event.
+        pub subject: String,
+        /// Agent that acted; empty if none did.
+        pub actor: String,
+        /// Account that was debited.
+        pub debit_account: String,
+        /// Account that was credited.
+        pub credit_account: String,
+        /// Time of the event, in microseconds since 1970.
+        pub at: i64,
+        /// Number of the movement within its event.
+        pub line: i64,
+        /// Amount in micro-USDC.
+        pub amount: i64,
+        /// Number of the movement within the debited account.
+        pub debit_seq: i64,
+        /// Balance of the debited account after it.
+        pub debit_after: i64,
+        /// Number of the movement within the credited account.
+        pub credit_seq: i64,
+        /// Balance of the credited account after it.
+        pub credit_after: i64,
     }
 }
 
@@ -202,6 +241,17 @@ impl Money<'_> {
         }));
         closing.await?;
         Ok((day, before))
+    }
+
+    /// Returns the movements of the events of a UTC day after the event `after`, in the order in which they are hashed: those
+    /// of at most 500 events. An event of an archived month has none here.
+    ///
+    /// # Errors
+    /// A database that does not answer.
+    pub async fn movements(&self, day: i64, after: &str) -> Result<Vec<SealedMovement>, Error> {
+        self.0
+            .all(sql!(sqlx::AssertSqlSafe(day_text()), day, after.to_owned()))
+            .await
     }
 
     /// Hashes the movements of a day in the order of (event, line). A page of them is in memory at a time.

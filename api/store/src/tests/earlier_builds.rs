@@ -3,7 +3,12 @@
 use super::*;
 
 /// Statements that undo the migrations from 8 on, which both engines take.
-const UNDO_ACCOUNTS_AND_FLOW: [&str; 124] = [
+const UNDO_ACCOUNTS_AND_FLOW: [&str; 129] = [
+    "DROP TABLE approvals",
+    "DROP TABLE spends",
+    "DROP TABLE spend_used",
+    "DROP TABLE spend_limits",
+    "DELETE FROM _sqlx_migrations WHERE version = 31",
     "DROP TABLE profile_work",
     "DROP TABLE profiles",
     "ALTER TABLE projects DROP COLUMN preview_rows",
@@ -415,4 +420,25 @@ async fn allowances_and_batches_of_an_earlier_build_stay() {
     if let Some((url, ())) = server::fresh() {
         allowances_and_batches_of_an_earlier_build_are_kept(&url).await;
     }
+}
+
+#[tokio::test]
+async fn a_free_dataset_that_an_earlier_build_makes_shows_rows_and_a_paid_one_none() {
+    let (url, _folder) = fresh_file();
+    let store = Store::connect(&url, Options::default()).await.unwrap();
+    let world = World::new(&store).await;
+    let sold = crate::NewProject {
+        access: crate::Access::Paid,
+        ..fixture::new_project(world.operator, "sold")
+    };
+    fixture::project(&store, sold).await;
+    let pool = sqlx::AnyPool::connect(&url).await.unwrap();
+    // It does not know of the column, so its rows have no value there.
+    let unknown = sqlx::query("UPDATE projects SET preview_rows = NULL");
+    assert_eq!(unknown.execute(&pool).await.unwrap().rows_affected(), 2);
+    for (slug, rows) in [("weather", Some(20)), ("sold", None)] {
+        let found = store.project_by_slug(slug, None).await.unwrap().unwrap();
+        assert_eq!(found.preview_rows, rows, "{slug}");
+    }
+    pool.close().await;
 }

@@ -242,9 +242,11 @@ fn a_receipt_of_a_settlement_has_the_one_that_the_service_signed() {
         amount: 500_000,
         error: None,
         signed: Some("a.b.c"),
+        sale: Some("https://sluice.example/receipts/1"),
     };
     let message = receipt.message(&asset());
     assert_eq!(message["network"], "base-sepolia");
+    assert_eq!(message["saleReceipt"], "https://sluice.example/receipts/1");
     let signed = &message["extensions"]["offer-receipt"];
     assert_eq!(
         signed["info"]["receipt"],

@@ -1,5 +1,6 @@
 //! Commands about payments by x402, payouts, refunds and the ledger.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
@@ -82,13 +83,22 @@ pub struct PayoutDecision {
 }
 
 /// Commands for the ledger of money.
-#[derive(Clone, Copy, Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand)]
 pub enum LedgerCommand {
     /// Move the movements of whole months, which are sealed to their last day, out of the database into files
     Archive {
         /// The first month that stays, such as `2025-11`
         #[arg(long, value_name = "MONTH")]
         before: LedgerMonth,
+    },
+    /// Write the movements of a sealed UTC day with their seals into a file, for others to check
+    Day {
+        /// The day, such as `2026-11-27`
+        #[arg(value_name = "DAY")]
+        day: LedgerDay,
+        /// The file to write, which must not be there
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
     },
 }
 
@@ -110,9 +120,44 @@ impl FromStr for LedgerMonth {
     }
 }
 
+/// A UTC day, counted from 1970-01-01.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LedgerDay(pub i64);
+
+impl FromStr for LedgerDay {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let midnight = format!("{text}T00:00:00Z");
+        // A text with more in it could be another time of the day.
+        let begin = midnight.parse::<types::Timestamp>().ok();
+        begin
+            .filter(|begin| begin.to_string() == midnight)
+            .map(|begin| Self(begin.day()))
+            .ok_or("not a day as in `2026-11-27`")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_day_has_one_spelling() {
+        assert_eq!("1970-01-02".parse(), Ok(LedgerDay(1)));
+        assert_eq!("2026-11-27".parse(), Ok(LedgerDay(20_784)));
+        for wrong in [
+            "",
+            "2026-11-31",
+            "2026-11-27T00:00:00Z",
+            "27.11.2026",
+            "2026-11-27 ",
+            "2026-11",
+            "20784",
+        ] {
+            assert!(wrong.parse::<LedgerDay>().is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_month_has_a_year_and_a_number() {

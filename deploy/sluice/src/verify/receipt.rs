@@ -6,17 +6,28 @@
 use std::fs;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
-use proof::{KeyId, QueryReceipt, Statement as _};
+use anyhow::{Context as _, bail};
+use proof::jws::CompactJws;
+use proof::{KeyId, QueryReceipt, SaleReceipt, Statement as _};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::query_receipt::{self, QueryReceiptFiles};
-use super::with_flag;
+use super::{sale_receipt, with_flag};
 use crate::cli::ReceiptArgs;
+use crate::exit::WrongUsage;
 use crate::pull::known_keys;
 use crate::terminal;
 
-/// Members that tell what a receipt is, before anything of it is proven.
+/// A receipt by its form, before anything of it is proven.
+enum Receipt {
+    /// A statement in the manner of a manifest, with its format and its key.
+    Statement { format: String, key: KeyId },
+    /// An offer or a receipt of x402, as a compact JWS.
+    Terms(String),
+}
+
+/// Members of a statement that tell what it is.
 #[derive(Deserialize)]
 struct ReceiptHead {
     format: String,
@@ -29,6 +40,36 @@ struct SignerName {
     key_id: KeyId,
 }
 
+/// Places of an artifact of x402: itself, in the answer to a payment, and in a challenge.
+const ARTIFACTS: [&str; 3] = [
+    "",
+    "/extensions/offer-receipt/info/receipt",
+    "/extensions/offer-receipt/info/offers/0",
+];
+
+impl Receipt {
+    fn of(text: &[u8]) -> anyhow::Result<Self> {
+        // A compact JWS begins with the Base64 of `{"`.
+        if text.starts_with(b"eyJ") {
+            return Ok(Self::Terms(String::from_utf8_lossy(text).trim().to_owned()));
+        }
+        let value: Value = serde_json::from_slice(text)?;
+        for place in ARTIFACTS {
+            let artifact = value.pointer(place).unwrap_or(&Value::Null);
+            if artifact["format"] == "jws"
+                && let Some(signature) = artifact["signature"].as_str()
+            {
+                return Ok(Self::Terms(signature.to_owned()));
+            }
+        }
+        let ReceiptHead { format, signature } = serde_json::from_value(value)?;
+        Ok(Self::Statement {
+            format,
+            key: signature.key_id,
+        })
+    }
+}
+
 /// Checks a receipt and prints what holds.
 ///
 /// # Errors
@@ -36,10 +77,17 @@ struct SignerName {
 pub(super) async fn run(arguments: &ReceiptArgs) -> anyhow::Result<ExitCode> {
     let shown = arguments.file.display();
     let text = fs::read(&arguments.file).with_context(|| format!("`{shown}` could not be read"))?;
-    let head: ReceiptHead = serde_json::from_slice(&text).with_context(|| format!("`{shown}` is not a receipt"))?;
+    let receipt = Receipt::of(&text).with_context(|| format!("`{shown}` is not a receipt"))?;
     let known = known_keys(&arguments.trust)?;
-    let keys = client::trusted_keys(arguments.keys.as_deref(), head.signature.key_id, &known).map_err(with_flag)?;
-    match head.format.as_str() {
+    let trusted = |key| client::trusted_keys(arguments.keys.as_deref(), key, &known).map_err(with_flag);
+    let (format, key) = match receipt {
+        Receipt::Terms(jws) => {
+            compares_nothing(arguments)?;
+            return sale_receipt::terms(&jws, &trusted(CompactJws::parse(&jws)?.key())?);
+        }
+        Receipt::Statement { format, key } => (format, key),
+    };
+    match format.as_str() {
         QueryReceipt::FORMAT => {
             let files = QueryReceiptFiles {
                 answer: arguments.answer.as_deref(),
@@ -47,11 +95,24 @@ pub(super) async fn run(arguments: &ReceiptArgs) -> anyhow::Result<ExitCode> {
                 keys: arguments.keys.as_deref(),
                 known: &known,
             };
-            query_receipt::run(&text, &keys, &files).await
+            query_receipt::run(&text, &trusted(key)?, &files).await
         }
-        other => anyhow::bail!(
+        SaleReceipt::FORMAT => {
+            compares_nothing(arguments)?;
+            sale_receipt::run(&text, &trusted(key)?)
+        }
+        other => bail!(
             "`{shown}` is of the format `{}`, which this program does not know",
             terminal::shown(other)
         ),
     }
+}
+
+/// Refuses the files that only a receipt of a query is held against.
+fn compares_nothing(arguments: &ReceiptArgs) -> anyhow::Result<()> {
+    if arguments.answer.is_some() || arguments.data.is_some() {
+        let message = "`--answer` and `--data` are for the receipt of a query, and this is one of a sale";
+        return Err(WrongUsage(message.to_owned()).into());
+    }
+    Ok(())
 }
