@@ -58,11 +58,11 @@ pub struct SandboxAnswer {
     pub rows: Vec<Box<RawValue>>,
     /// True if there are more rows than `limit`.
     pub truncated: bool,
-    /// What others need to repeat the answer; `None` unless it was asked for.
+    /// Facts that others need to repeat the answer; `None` unless it was asked for.
     pub repetition: Option<AnswerRepetition>,
 }
 
-/// What is to be known for another run of a statement.
+/// Facts for another run of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnswerRepetition {
     /// Time that `now()` returned.

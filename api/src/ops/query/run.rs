@@ -62,7 +62,7 @@ pub(in crate::ops) struct QueryAnswered {
     pub(in crate::ops) rows: Vec<Box<RawValue>>,
     /// True if there are more rows than the limit.
     pub(in crate::ops) truncated: bool,
-    /// What others need to repeat the answer; `None` unless it was asked for.
+    /// Facts that others need to repeat the answer; `None` unless it was asked for.
     pub(in crate::ops) repetition: Option<AnswerRepetition>,
 }
 

@@ -117,7 +117,7 @@ pub enum MonthArchived {
     Unsealed,
 }
 
-/// What the archived months have moved, account by account.
+/// Steps of the archived months, account by account.
 #[derive(Debug, Default)]
 pub struct ArchiveProof {
     steps: LedgerSteps,

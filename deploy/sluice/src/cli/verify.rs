@@ -20,12 +20,12 @@ pub struct VerifyArgs {
     /// The service keys that are trusted.
     #[command(flatten)]
     pub trust: TrustArgs,
-    /// What is verified instead of a folder.
+    /// Command that verifies something else than a folder.
     #[command(subcommand)]
     pub command: Option<VerifyCommand>,
 }
 
-/// What `verify` verifies beside folders.
+/// Commands that verify something else than a folder.
 #[derive(Clone, Debug, Subcommand)]
 pub enum VerifyCommand {
     /// Verify a receipt offline: its keys and signature, and what it says

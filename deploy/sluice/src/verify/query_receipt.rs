@@ -165,7 +165,7 @@ async fn again(receipt: &QueryReceipt, folder: &Path, files: &QueryReceiptFiles<
     Ok(found.compared(receipt, own))
 }
 
-/// What another run of a statement gave.
+/// Result of another run of a statement.
 #[derive(Debug)]
 enum Rerun {
     Answer(AnswerHash),
