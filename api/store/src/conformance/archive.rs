@@ -117,9 +117,8 @@ pub async fn a_month_leaves_the_database_whole(url: &str) {
         sound(&store).await;
         assert_eq!(broken(&store, &files).await, []);
         assert_eq!(balances(&store, market.buyer).await, before);
-        let journal = store
-            .money()
-            .journal(ASSET, market.buyer, EntryFilter::default(), EntryCursor::NEWEST, 50);
+        let money = store.money();
+        let journal = money.journal(ASSET, market.buyer, EntryFilter::default(), EntryCursor::NEWEST, 50);
         let (entries, next) = journal.await.unwrap();
         assert!(
             entries.iter().all(|entry| entry.at >= at(end)) && next.is_none(),

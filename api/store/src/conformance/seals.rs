@@ -115,9 +115,8 @@ pub async fn a_clock_that_is_set_back_does_not_stop_the_ledger(url: &str) {
 
 /// Times of the events of an operator's credits, the newest first.
 async fn times(store: &Store, operator: OperatorId) -> Vec<Timestamp> {
-    let reading = store
-        .money()
-        .journal(ASSET, operator, EntryFilter::default(), EntryCursor::NEWEST, 50);
+    let money = store.money();
+    let reading = money.journal(ASSET, operator, EntryFilter::default(), EntryCursor::NEWEST, 50);
     reading.await.unwrap().0.iter().map(|entry| entry.at).collect()
 }
 
