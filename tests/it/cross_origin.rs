@@ -81,7 +81,9 @@ async fn a_page_of_another_site_reads_what_no_cookie_opens_and_nothing_else() {
     let newest = world.http.get("/activity?limit=1").await.expect(200).body["items"][0]["cursor"].clone();
     let got = page.evaluate(&script);
     let got: Vec<Value> = got.as_array().unwrap().clone();
-    let reads = json!([200, 200, 200, 200, 200, 200, 200, 200, 200, 401, 201, 200, 201, 401, 404]);
+    let reads = json!([
+        200, 200, 200, 200, 200, 200, 200, 200, 200, 401, 201, 200, 201, 401, 404
+    ]);
     let doors = json!(["blocked", "blocked", "blocked", "blocked"]);
     assert_eq!(got[..15], *reads.as_array().unwrap(), "{got:?}");
     assert_eq!(got[15..19], *doors.as_array().unwrap(), "{got:?}");
