@@ -192,7 +192,17 @@ async fn a_file_of_an_earlier_run_is_taken_if_it_is_the_month() {
     );
     options.assert_consistent();
     let credits = buyer.get("/credits").await.expect(200).body;
-    assert_ne!(credits["ledger"]["items"], json!([]));
+    let oldest = credits["ledger"]["items"].as_array().unwrap().last().unwrap();
+    let day = oldest["at"].as_str().unwrap()[..10].to_owned();
+    let days = tempfile::tempdir().unwrap();
+    let written = |name: &str| {
+        let file = days.path().join(name);
+        let ran = options.run(&["ledger", "day", &day, file.to_str().unwrap()]);
+        assert!(ran.status.success(), "{ran:?}");
+        fs::read_to_string(file).unwrap()
+    };
+    let of_the_database = written("database");
+    assert!(of_the_database.lines().count() > 2, "{of_the_database}");
     for file in files(options.data()) {
         fs::remove_file(file).unwrap();
     }
@@ -201,6 +211,7 @@ async fn a_file_of_an_earlier_run_is_taken_if_it_is_the_month() {
     let (_, killed) = copied(options, &copies.path().join("killed"));
     let months = archived(options);
     assert_eq!(months.len(), 1, "{months:?}");
+    assert_eq!(written("file"), of_the_database, "a day of an archived month");
     options.assert_consistent();
     let folder = killed.data().join("ledger");
     fs::create_dir_all(&folder).unwrap();

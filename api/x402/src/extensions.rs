@@ -24,7 +24,7 @@ const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// Fewest and most characters of an identifier.
 const IDENTIFIER_CHARS: std::ops::RangeInclusive<usize> = 16..=128;
 
-/// What a challenge says beside its terms.
+/// Extensions of a challenge: everything that it says beside its terms.
 #[derive(Clone, Debug)]
 pub struct ChallengeExtensions {
     /// The signed offer, as a compact JWS.

@@ -76,7 +76,7 @@ pub enum SaleFormat {
     V1,
 }
 
-/// Who said yes to a purchase.
+/// Approver of a purchase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SaleApprover {

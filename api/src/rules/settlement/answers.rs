@@ -105,7 +105,7 @@ pub(crate) fn refused(goods: &SaleItem, plane: &PaymentServices, reason: Refusal
     demanded(goods, plane, Some(reason.word()), message)
 }
 
-/// What became of a payment.
+/// Outcome of a payment, as its header says it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PaymentOutcome<'a> {
     /// Transaction that paid; none if it is not known.

@@ -63,7 +63,7 @@ pub(crate) struct SaleItem {
     pub(crate) unsold: Option<UnavailableReason>,
     /// Terms of the payment.
     pub(crate) offer: wire::Offer,
-    /// What the challenge says beside the terms.
+    /// Extensions of the challenge.
     pub(crate) extensions: ChallengeExtensions,
     /// Sentence with the price.
     pub(crate) message: String,
