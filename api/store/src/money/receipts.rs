@@ -8,7 +8,7 @@ use types::{LedgerEventId, SaleId};
 use super::{Money, Sale};
 use crate::Error;
 use crate::query::{sql, text, tx};
-use crate::row::{Columns, nested, row};
+use crate::row::{Row as _, nested, row};
 use crate::writer::Change;
 
 row! {
