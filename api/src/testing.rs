@@ -325,6 +325,42 @@ impl Service {
         assert_eq!(granted, store::Granted::Done);
     }
 
+    /// Takes a dataset down, as a decision about a report does.
+    pub(crate) async fn took_down(&self, slug: &str) {
+        let projects = self.app.store.check_projects().await.unwrap();
+        let id = projects.iter().find(|project| project.slug == slug).unwrap().id;
+        let moderation = self.app.store.moderation();
+        let reason = Some(store::ReportReason::Copyright);
+        let hidden = moderation.hide(store::ReportKind::Dataset, id.to_string(), reason, self.app.clock.now());
+        assert!(hidden.await.unwrap());
+    }
+
+    /// Refunds the only sale of a seller to its buyer, a second after which no process takes it for bought.
+    pub(crate) async fn refunded(&self, seller: OperatorId) {
+        let (money, now) = (self.app.store.money(), self.app.clock.now());
+        let held = money
+            .sales_of(&self.app.pay.asset, seller, store::SaleState::Held, 9)
+            .await;
+        let sold = held.unwrap().sales;
+        let [sale] = &sold[..] else { panic!("not one sale") };
+        let dispute = store::NewDispute {
+            id: types::DisputeId::new(now),
+            event: LedgerEventId::new(now),
+            sale: sale.id,
+            reason: "made up".to_owned(),
+            by: "admin".to_owned(),
+            now,
+        };
+        let id = dispute.id;
+        let opened = money.dispute_open(dispute).await.unwrap();
+        assert!(matches!(opened, store::DisputeOpened::Opened(_)), "{opened:?}");
+        let refund = store::DisputeResolution::Refund { wallet: None };
+        let resolved = money.dispute_resolve(id, refund, LedgerEventId::new(now), "admin", "", now);
+        let resolved = resolved.await.unwrap();
+        assert!(matches!(resolved, store::DisputeResolved::Resolved(_)), "{resolved:?}");
+        self.clock.advance(Duration::from_secs(1));
+    }
+
     /// Sets the payout address of an operator, which is used after `wait`.
     pub(crate) async fn paid_out_at(&self, operator: OperatorId, address: &str, wait: Duration) {
         let now = self.app.clock.now();

@@ -45,7 +45,7 @@ const GOAL: f64 = 0.33;
 
 /// What one load took.
 #[derive(Clone, Copy, Debug, Deserialize)]
-struct Cost {
+pub(crate) struct Cost {
     /// Seconds of the clock.
     wall: f64,
     /// Seconds of processors.
@@ -160,14 +160,14 @@ async fn load(folder: &Path) -> (Cost, Cost) {
     );
     agent.http.post("/projects", &body).await.expect(201);
     let http = agent.http;
-    upload(&server, &http, &folder.join("base.ndjson")).await;
-    let costs = upload(&server, &http, &folder.join("upload.ndjson")).await;
+    upload(&server, &http, "bulk", &folder.join("base.ndjson")).await;
+    let costs = upload(&server, &http, "bulk", &folder.join("upload.ndjson")).await;
     server.stop().await;
     costs
 }
 
-/// Uploads a file and waits for its outcome.
-async fn upload(server: &Server, http: &Http, file: &Path) -> (Cost, Cost) {
+/// Uploads a file to a project and waits for its outcome: what taking its bytes cost, and what the rest did.
+pub(crate) async fn upload(server: &Server, http: &Http, slug: &str, file: &Path) -> (Cost, Cost) {
     let bytes = fs::metadata(file).unwrap().len();
     let body = json!({
         "bytes": bytes,
@@ -175,7 +175,7 @@ async fn upload(server: &Server, http: &Http, file: &Path) -> (Cost, Cost) {
         "partSize": PART.min(bytes),
         "sourceDeclaration": "made by a generator",
     });
-    let made = http.post("/projects/bulk/uploads", &body).await.expect(201);
+    let made = http.post(&format!("/projects/{slug}/uploads"), &body).await.expect(201);
     let whole = fs::File::open(file).unwrap();
     let client = s3_server::caller().build().unwrap();
     let meter = Meter::begin(server);
@@ -192,10 +192,10 @@ async fn upload(server: &Server, http: &Http, file: &Path) -> (Cost, Cost) {
     let sent = meter.end(server, 0);
     let id = made.text("/id");
     let meter = Meter::begin(server);
-    let path = format!("/projects/bulk/uploads/{id}/complete");
+    let path = format!("/projects/{slug}/uploads/{id}/complete");
     http.post(&path, &json!({"etags": etags})).await.expect(201);
     loop {
-        let path = format!("/projects/bulk/contributions/{id}?wait=20");
+        let path = format!("/projects/{slug}/contributions/{id}?wait=20");
         let outcome = http.get(&path).await.expect(200);
         match outcome.text("/status") {
             "merged" => {

@@ -13,13 +13,16 @@
 //! cargo run --release -p tests --bin bench -- idle     memory of a server that has just started
 //! cargo run --release -p tests --bin bench -- bulk     a file of five million records, and peers
 //! cargo run --release -p tests --bin bench -- reads    pages, export and SQL over millions of records, and peers
+//! cargo run --release -p tests --bin bench -- look FOLDER
+//!                                                      profiles, pages of datasets and downloads; `--rows N` and `--versions N`
+//!                                                      make smaller datasets
 //! cargo run --release -p tests --bin bench -- spans    what the spans of one contribution cost
 //! cargo run --release -p tests --bin bench -- validate records against a contract, and a peer
 //! cargo run --release -p tests --bin bench -- all FOLDER
 //! ```
 //!
 //! `all` runs everything with its data in `FOLDER`, and leaves its tables and a plot there, `bench.md` and `bench.svg`.
-//! `--server PROGRAM` puts another build in the place of the server that `http`, `batches` and `doors` measure: the one
+//! `--server PROGRAM` puts another build in the place of the server that `http`, `batches`, `doors` and `look` measure: the one
 //! before a change, for example.
 //!
 //! Invariant: a time is compared only with a time measured alternately in the same run on the same file system. The
@@ -37,6 +40,7 @@ mod bulk;
 mod doors;
 mod http;
 mod idle;
+mod look;
 mod merge;
 mod money;
 mod reads;
@@ -96,6 +100,7 @@ fn main() -> ExitCode {
             let (file, chosen) = (folder(2), std::env::args().skip(4).collect::<Vec<_>>());
             runtime().block_on(reads::run(&mut report, &file, &folder(3), &chosen));
         }
+        "look" => runtime().block_on(look::run(&mut report, &folder(2))),
         "spans" => spans::run(),
         "validate" => validate::run(&mut report, &folder(2)),
         sql::child::CHILD_ARGUMENT => return sql::child::run(),

@@ -141,10 +141,20 @@ const commands = {
     const response = await pages.get(page).page.goto(url, { waitUntil: 'load' });
     return { status: response.status(), url: pages.get(page).page.url(), headers: await response.allHeaders() };
   },
+  /** What a click, or a key, has the browser save: its name, and its bytes in base64. */
+  async download(command) {
+    const where = pages.get(command.page).page;
+    const begin = () => (command.key === undefined ? element(command).click() : where.keyboard.press(command.key));
+    const [saved] = await Promise.all([where.waitForEvent('download'), begin()]);
+    return { name: saved.suggestedFilename(), base64: (await readFile(await saved.path())).toString('base64') };
+  },
   submit: (command) => visit(pages.get(command.page).page, () => element(command).click()),
   enter: ({ page, key }) => visit(pages.get(page).page, () => pages.get(page).page.keyboard.press(key)),
   click: (command) => element(command).click(),
   fill: (command) => element(command).fill(command.with),
+  async pick(command) {
+    await element(command).selectOption(command.with);
+  },
   check: (command) => element(command).check(),
   /** Chooses the file at a path, as a person does in the dialogue. */
   choose: (command) => element(command).setInputFiles(command.file),

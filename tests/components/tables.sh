@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Fetches the data files of strangers that inference is measured on and prints their folder: the value of SLUICE_TEST_TABLES.
+# Fetches the data files of strangers that inference and profiles are held against and prints their folder: the value of
+# SLUICE_TEST_TABLES.
 #
 # The folder is ${XDG_CACHE_HOME:-~/.cache}/sluice-tools/tables. It has the archives of npm and of PyPI, and `files`. What is
 # there is not fetched again, but every file is checked again.

@@ -117,6 +117,24 @@ impl Site {
         options.admin(&["credits", "grant", &operator, "--cents", cents]);
     }
 
+    /// Takes a dataset down, as administrators do after a report.
+    pub(crate) async fn take_down(&self, slug: &str) {
+        let report = json!({
+            "kind": "dataset", "id": slug, "reason": "copyright", "detail": "It is a copy of our yearbook.",
+            "email": "rights@example.org",
+        });
+        let sent = self.http.post("/reports", &report).await.expect(201);
+        self.server.options().admin(&["reports", "uphold", sent.text("/id")]);
+    }
+
+    /// Pays a purchase back, as administrators do after a dispute.
+    pub(crate) fn refund(&self, sale: &str) {
+        let options = self.server.options();
+        let opened = options.admin(&["disputes", "open", sale, "--reason", "made up"]);
+        let dispute = opened["id"].as_str().unwrap();
+        options.admin(&["disputes", "resolve", dispute, "--refund", "--answer", "refunded"]);
+    }
+
     /// Signs up and verifies in a browser, and returns the operator with the token of the session.
     pub(crate) async fn signed_in(&self, email: &str) -> (OperatorId, String) {
         self.http.post("/operators", &sign_up(email)).await.expect(201);

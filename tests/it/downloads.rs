@@ -3,6 +3,8 @@
 //! Invariant: the person has a browser's session and never a key; what the file must have is what the interface answers to
 //! an agent of the same operator.
 
+mod slow;
+
 use std::io::Cursor;
 
 use arrow::array::RecordBatch;
@@ -11,7 +13,6 @@ use arrow::ipc::reader::StreamReader;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use serde_json::{Value, json};
 use tests::apps::{App, hidden};
-use tests::letters::letter_to;
 use tests::world::{Agent, contribute, records};
 use tests::{Answer, World};
 
@@ -28,18 +29,8 @@ impl Downloader {
     /// Signs the world's first operator in by a letter.
     pub(crate) async fn sign_in(world: &World) -> Self {
         let browser = App::known(world.server.base(), "none");
-        let email = "first@example.org";
-        browser
-            .browse("", "/signin", Some(&[("email", email)]))
-            .await
-            .expect(200);
         let mail = world.server.options().data().join("mail");
-        let token = letter_to(&mail, email).await.token();
-        let entered = browser.browse("", "/signin/link", Some(&[("token", &token)])).await;
-        let entered = entered.expect(303);
-        let mut cookies = entered.headers.get_all("set-cookie").iter();
-        let session = cookies.find_map(|cookie| cookie.to_str().unwrap().strip_prefix("__Host-sluice="));
-        let session = session.unwrap().split(';').next().unwrap().to_owned();
+        let session = browser.enter(&mail, "first@example.org").await;
         let page = browser.browse(&session, "/console/settings", None).await.expect(200);
         let form_token = hidden(&String::from_utf8(page.bytes).unwrap(), "form_token");
         Self {

@@ -1,7 +1,9 @@
 //! Profiles and previews from outside: who sees what of a dataset before buying it, and that it stays the same whatever
 //! happens to the files.
 
+mod crowd;
 mod figures;
+mod sketches;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,6 +20,7 @@ use tests::world::{Agent, Operator, contribute, records};
 use tests::{Answer, Http, Options, World};
 use types::fault::PROFILE_POINTS;
 
+pub(crate) use self::figures::{any_record, fields};
 use crate::binary;
 use crate::uploads::{begin, complete, fill, lines};
 
@@ -64,7 +67,7 @@ fn texts(series: &str, count: usize) -> Vec<Value> {
 }
 
 /// Words of letters that do not repeat.
-fn letters(random: &mut Random, count: usize) -> String {
+pub(crate) fn letters(random: &mut Random, count: usize) -> String {
     let letters: Vec<char> = "abcdefghiklmnoprstuvwyzüéßøñ".chars().collect();
     let letter = |place: usize, random: &mut Random| if place % 7 == 6 { ' ' } else { *random.pick(&letters) };
     (0..count).map(|place| letter(place, random)).collect()
@@ -244,6 +247,8 @@ async fn a_paid_dataset_whose_owner_has_not_chosen_shows_nothing() {
     assert_eq!((&seen.body["rows"], &seen.body["version"]), (&json!([]), &json!(1)));
     // The choice makes the newest version a milestone, without another merge.
     own.patch(&path, &json!({"previewRows": 7})).await.expect(200);
+    // Its owner has it built at once by looking. Who waits gets it when the wait after the last build is over.
+    profile(own, &slug, 1).await;
     assert_eq!(profile(&world.http, &slug, 1).await["level"], "public");
     assert_eq!(
         rows(&world.http.get(&format!("{path}/preview")).await.expect(200)).len(),
@@ -384,35 +389,6 @@ async fn a_profile_is_the_same_before_and_after_a_compaction() {
     assert_eq!(own.get(&format!("{path}/preview")).await.expect(200).bytes, shown.bytes);
 }
 
-/// Uploads many records as a version of a new dataset, and returns its slug and the folder of the sketches.
-async fn uploaded(world: &World) -> (String, PathBuf) {
-    let slug = world.project().await;
-    let http = &world.agent.http;
-    let bytes = lines(0..MANY);
-    let upload = begin(http, &slug, &bytes, 1 << 22, "none").await;
-    let tags = fill(&upload, &bytes, 1 << 22).await;
-    let completed = complete(http, &slug, &upload, &tags).await.expect(201);
-    tests::world::decided(http, &slug, completed.text("/id")).await;
-    let table = tables_below(world.server.options().data()).remove(0);
-    (slug, table.join("_sluice"))
-}
-
-/// The sketches of the parts of a table, each with its bytes.
-fn sketches(folder: &PathBuf) -> Vec<(PathBuf, Vec<u8>)> {
-    let entries = fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path());
-    let is_sketch = |path: &PathBuf| path.to_string_lossy().contains("/profile-1-");
-    let mut found: Vec<_> = entries
-        .filter(is_sketch)
-        .map(|path| (path.clone(), fs::read(path).unwrap()))
-        .collect();
-    found.sort();
-    found
-}
-
 fn checked(figures: &Value, records: u64) {
     assert_eq!(
         (&figures["records"], &figures["sampled"]),
@@ -427,48 +403,6 @@ fn checked(figures: &Value, records: u64) {
     let about = sample["distinct"]["about"].as_u64().unwrap();
     assert!((MANY * 85 / 100..=MANY * 115 / 100).contains(&about), "{about}");
     assert_eq!(column(figures, "good")["nulls"], records);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sketches_that_are_damaged_or_deleted_are_made_again_as_they_were() {
-    let world = started().await;
-    let (slug, folder) = uploaded(&world).await;
-    let own = &world.agent.http;
-    checked(&profile(&world.http, &slug, 1).await, MANY);
-    let kept = sketches(&folder);
-    assert!(!kept.is_empty(), "{}", folder.display());
-    let quota = own.get("/quota").await.expect(200);
-    let mut records = MANY;
-    for (version, damage) in [(2, "flip"), (3, "cut"), (4, "delete"), (5, "none")] {
-        for (path, bytes) in &kept {
-            let mut damaged = bytes.clone();
-            match damage {
-                "flip" => {
-                    damaged[bytes.len() / 2] ^= 1;
-                    fs::write(path, damaged).unwrap();
-                }
-                "cut" => fs::write(path, &bytes[..bytes.len() / 3]).unwrap(),
-                "delete" => fs::remove_file(path).unwrap(),
-                _ => {}
-            }
-        }
-        contribute(
-            own,
-            &slug,
-            &[json!({"station": format!("one of {version}"), "sample": 7, "value": 1.5})],
-        )
-        .await;
-        records += 1;
-        checked(&profile(&world.http, &slug, version).await, records);
-        assert_eq!(sketches(&folder), kept, "{damage}");
-    }
-    let log = fs::read_to_string(world.server.options().log()).unwrap();
-    assert!(log.contains("a sketch is damaged or of something else; it is made again"));
-    assert_eq!(
-        quota.body["storage"]["allowed"],
-        own.get("/quota").await.expect(200).body["storage"]["allowed"]
-    );
-    world.server.options().assert_consistent();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

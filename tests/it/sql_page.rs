@@ -12,6 +12,7 @@ use tests::apps::{App, hidden};
 use tests::world::{Agent, contribute, merged, project_body, records};
 use types::OperatorId;
 
+pub(crate) use self::chromium::window;
 use crate::accounts::Site;
 use crate::binary;
 use crate::pages::{call_tools, copied, run};
@@ -21,6 +22,7 @@ const ENDLESS: &str = "SELECT count(*) FROM records a, records b, records c, rec
                        d.value < 0";
 
 /// A signed-in person, with an agent of the same operator.
+#[derive(Clone, Debug)]
 pub(crate) struct Asker {
     pub(crate) operator: OperatorId,
     pub(crate) browser: App,
@@ -57,13 +59,13 @@ impl Asker {
     }
 
     /// Token of the forms of the session.
-    async fn token(&self) -> String {
+    pub(crate) async fn token(&self) -> String {
         let page = self.open("/console/settings").await.expect(200);
         hidden(&text(&page), "form_token")
     }
 
     /// Sends the form with these fields beside the token.
-    async fn ask(&self, slug: &str, fields: &[(&str, &str)]) -> Answer {
+    pub(crate) async fn ask(&self, slug: &str, fields: &[(&str, &str)]) -> Answer {
         let token = self.token().await;
         let mut all = vec![("form_token", token.as_str())];
         all.extend(fields);

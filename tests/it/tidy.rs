@@ -131,7 +131,7 @@ const OWNERS: [(&str, &[&str]); 41] = [
     ("askama", &["pages"]),
     ("tantivy", &["search"]),
     ("rust-stemmers", &["models"]),
-    ("zstd", &["encoder", "tabular"]),
+    ("zstd", &["api", "encoder", "tabular"]),
     ("encoding_rs", &["tabular"]),
     ("chardetng", &["tabular"]),
     ("datasketches", &["operators"]),

@@ -1,4 +1,5 @@
-"""Compares a profile with what `duckdb` computes over the same rows, and prints the differences as a JSON list of texts.
+"""Compares a profile with what `duckdb` computes over the same rows, and prints JSON: the differences as texts, and how far
+estimates are off, those of distinct values as shares and those of quantiles in percent of rank.
 
 usage: compare_profile.py PROFILE EXPORT     the answer of `/profile` at the level `full`, and that of `/export`
 
@@ -28,6 +29,14 @@ def sql_type(column):
     return f"DECIMAL(28, {column['scale']})" if column["type"] == "decimal" else SQL[column["type"]]
 
 
+def named(column):
+    return '"' + column["name"].replace('"', '""') + '"'
+
+
+def literal(text):
+    return "'" + str(text).replace("'", "''") + "'"
+
+
 def main(profile, export):
     with open(profile, encoding="utf-8") as file:
         profile = json.load(file)
@@ -36,12 +45,12 @@ def main(profile, export):
     names = [column["name"] for column in profile["columns"]]
     raw = {column["name"]: "JSON" if column["type"] == "json" else "VARCHAR" for column in profile["columns"]}
     database.execute("SET TimeZone = 'UTC'")
-    casts = ", ".join(f'CAST("{column["name"]}" AS {sql_type(column)}) AS "{column["name"]}"' for column in profile["columns"])
-    listed = ", ".join(f"'{name}': '{kind}'" for name, kind in raw.items())
+    casts = ", ".join(f"CAST({named(column)} AS {sql_type(column)}) AS {named(column)}" for column in profile["columns"])
+    listed = ", ".join(f"{literal(name)}: '{kind}'" for name, kind in raw.items())
     database.execute(
         f"CREATE TABLE rows AS SELECT {casts} FROM read_json('{export}', format='newline_delimited', columns={{{listed}}})"
     )
-    found = []
+    found, off = [], {"distinct": [], "rank": []}
 
     def one(expression, *more):
         return database.execute(f"SELECT {expression} FROM rows" + "".join(more)).fetchone()[0]
@@ -59,7 +68,7 @@ def main(profile, export):
     equal("records", one("count(*)"), profile["records"])
     is_whole = profile["sampled"] == profile["records"]
     for name, column in zip(names, profile["columns"]):
-        quoted, kind = f'"{name}"', column["type"]
+        quoted, kind = named(column), column["type"]
         finite = f"CASE WHEN isfinite({quoted}) THEN {quoted} END" if kind == "number" else quoted
         text_of_json = f"CAST({quoted} AS VARCHAR)"
         equal(f"{name} nulls", one(f"count(*) - count({quoted})"), column["nulls"])
@@ -68,6 +77,7 @@ def main(profile, export):
             equal(f"{name} distinct", distinct, column["distinct"]["about"])
         else:
             near(f"{name} distinct", distinct, column["distinct"]["about"], 0.14)
+            off["distinct"].append(abs(column["distinct"]["about"] / distinct - 1))
         if kind in ("integer", "number", "decimal"):
             for figure, expression in (("min", "min({})"), ("max", "max({})")):
                 theirs = one(expression.format(finite))
@@ -94,8 +104,8 @@ def main(profile, export):
             equal(f"{name} true", one(f"count(*) FILTER ({quoted})"), column["true"])
             equal(f"{name} false", one(f"count(*) FILTER (NOT {quoted})"), column["false"])
         for percent, value in (column.get("quantiles") or {}).items():
-            rank(one, name, quoted, column, percent, value, is_whole, found)
-    return found
+            rank(one, name, quoted, column, percent, value, is_whole, found, off["rank"])
+    return {"differences": found, "off": off}
 
 
 def frequent(database, quoted, column, name, equal, found):
@@ -116,11 +126,12 @@ def frequent(database, quoted, column, name, equal, found):
     equal(f"{name} other", values - sum(value["count"] for value in top), column["other"])
 
 
-def rank(one, name, quoted, column, percent, value, is_whole, found):
-    literal = f"CAST('{value}' AS {sql_type(column)})"
+def rank(one, name, quoted, column, percent, value, is_whole, found, off):
+    edge = f"CAST({literal(value)} AS {sql_type(column)})"
     values = one(f"count({quoted})")
-    below = 100 * one(f"count(*) FILTER ({quoted} < {literal})") / values
-    upto = 100 * one(f"count(*) FILTER ({quoted} <= {literal})") / values
+    below = 100 * one(f"count(*) FILTER ({quoted} < {edge})") / values
+    upto = 100 * one(f"count(*) FILTER ({quoted} <= {edge})") / values
+    off.append(max(below - PERCENTS[percent], PERCENTS[percent] - upto, 0))
     slack = 0.0 if is_whole else 5.0
     if not below - slack <= PERCENTS[percent] <= upto + slack:
         found.append(f"{name} {percent}: {value!r} has {below} to {upto} percent of the values below it")

@@ -2,12 +2,15 @@
 //!
 //! Invariant: every step is a request of its own, so that a test can repeat, swap or leave out any of them.
 
+use std::path::Path;
+
 use data_encoding::BASE64URL_NOPAD;
 use reqwest::redirect::Policy;
 use reqwest::{Method, StatusCode, Url};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
+use crate::letters::letter_to;
 use crate::{Answer, Http};
 
 /// Verifier of every request of a test. Nothing here depends on a secret one.
@@ -74,6 +77,18 @@ impl App {
     pub fn path(query: &[(&str, String)]) -> String {
         let url = Url::parse_with_params("http://host/oauth/authorize", query).unwrap();
         format!("{}?{}", url.path(), url.query().unwrap())
+    }
+
+    /// Signs a person in by a letter, which arrives in the folder `mail`; the session.
+    pub async fn enter(&self, mail: &Path, email: &str) -> String {
+        let asked = self.browse("", "/signin", Some(&[("email", email)])).await;
+        asked.expect(200);
+        let token = letter_to(mail, email).await.token();
+        let entered = self.browse("", "/signin/link", Some(&[("token", &token)])).await;
+        let entered = entered.expect(303);
+        let mut cookies = entered.headers.get_all("set-cookie").iter();
+        let session = cookies.find_map(|cookie| cookie.to_str().unwrap().strip_prefix("__Host-sluice="));
+        session.unwrap().split(';').next().unwrap().to_owned()
     }
 
     /// Opens a page, or sends a form if there is a body, in the browser of a person with this session.
@@ -200,18 +215,35 @@ pub fn encoded(form: &[(&str, &str)]) -> String {
 }
 
 /// Value of a hidden field of a page.
-/// Value of a hidden field of a page.
 pub fn hidden(html: &str, name: &str) -> String {
     let (_, rest) = html.split_once(&format!("name=\"{name}\" value=\"")).unwrap();
-    let (value, _) = rest.split_once('"').unwrap();
-    // The entities that the templates make.
+    unescaped(rest.split('"').next().unwrap())
+}
+
+/// Hidden fields of the form of a page that has this id: what a browser sends with anything that a person chooses there.
+pub fn hidden_fields(html: &str, form: &str) -> Vec<(String, String)> {
+    let (_, form) = html.split_once(&format!("id=\"{form}\"")).unwrap();
+    let (form, _) = form.split_once("</form>").unwrap();
+    let field = |input: &str| {
+        let (name, rest) = input.split_once('"').unwrap();
+        let (_, value) = rest.split_once("value=\"").unwrap();
+        (name.to_owned(), unescaped(value.split('"').next().unwrap()))
+    };
+    form.split("<input type=\"hidden\" name=\"")
+        .skip(1)
+        .map(field)
+        .collect()
+}
+
+/// A text of an attribute without the entities that the templates make.
+fn unescaped(text: &str) -> String {
     [
-        ("&#38;", "&"),
         ("&#34;", "\""),
         ("&#39;", "'"),
         ("&#60;", "<"),
         ("&#62;", ">"),
+        ("&#38;", "&"),
     ]
     .iter()
-    .fold(value.to_owned(), |text, (entity, sign)| text.replace(entity, sign))
+    .fold(text.to_owned(), |text, (entity, sign)| text.replace(entity, sign))
 }

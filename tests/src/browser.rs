@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use data_encoding::BASE64;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -259,6 +260,21 @@ pub struct Visit {
     pub headers: std::collections::BTreeMap<String, String>,
 }
 
+/// A file that the browser saved.
+#[derive(Clone, Debug)]
+pub struct SavedFile {
+    /// The name that the service gave it.
+    pub name: String,
+    /// Its content.
+    pub bytes: Vec<u8>,
+}
+
+#[derive(Debug, Deserialize)]
+struct SavedReply {
+    name: String,
+    base64: String,
+}
+
 /// The element that has the focus.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Focus {
@@ -326,6 +342,27 @@ impl Page {
         self.ask("enter", json!({"key": key}))
     }
 
+    /// Clicks what has the browser save a file, and waits for the whole of it.
+    #[track_caller]
+    pub fn download(&self, by: By<'_>) -> SavedFile {
+        self.saved(by.members())
+    }
+
+    /// Presses a key that has the browser save a file, and waits for the whole of it.
+    #[track_caller]
+    pub fn download_by(&self, key: &str) -> SavedFile {
+        self.saved(json!({"key": key}))
+    }
+
+    #[track_caller]
+    fn saved(&self, members: Value) -> SavedFile {
+        let SavedReply { name, base64 } = self.ask("download", members);
+        SavedFile {
+            name,
+            bytes: BASE64.decode(base64.as_bytes()).unwrap(),
+        }
+    }
+
     /// Clicks.
     #[track_caller]
     pub fn click(&self, by: By<'_>) {
@@ -342,6 +379,12 @@ impl Page {
     #[track_caller]
     pub fn check(&self, by: By<'_>) {
         self.at::<()>("check", by, json!({}));
+    }
+
+    /// Picks the choice of a list that has this value.
+    #[track_caller]
+    pub fn pick(&self, by: By<'_>, value: &str) {
+        self.at::<()>("pick", by, json!({"with": value}));
     }
 
     /// Chooses the file at a path.

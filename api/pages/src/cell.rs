@@ -37,6 +37,12 @@ impl TableCell {
         Self::of_record_within(kind, value, MAX_CELL_CHARS)
     }
 
+    /// Creates the cell of a JSON value from the beginning of its text, which is a text in JSON.
+    pub(crate) fn of_begun_json(value: &RawValue) -> Self {
+        let begun = serde_json::from_str(value.get()).unwrap_or_else(|_no_text| value.get().to_owned());
+        Self::Literal(cut(&format!("{begun}…"), MAX_CELL_CHARS))
+    }
+
     /// Creates the cell of a value of a record, cut after `most` characters.
     pub(crate) fn of_record_within(kind: FieldType, value: Option<&RawValue>, most: usize) -> Self {
         let json = value.map_or("null", RawValue::get);

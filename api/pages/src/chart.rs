@@ -13,9 +13,9 @@ mod bars;
 mod flow;
 mod scale;
 
-pub(crate) use answer::AnswerChart;
 pub use answer::ChartForm;
-pub(crate) use bars::Bars;
+pub(crate) use answer::{AnswerChart, MAX_CHART_ROWS, chart_columns};
+pub(crate) use bars::{BarCount, Bars};
 pub use flow::{GateLoss, RowFlow};
 
 /// Contributions of one day.

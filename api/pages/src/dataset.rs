@@ -17,10 +17,12 @@ mod versions;
 pub use column::{ColumnOrder, ShownColumn};
 pub use growth::GrowthPoint;
 pub use head::{DatasetHead, DatasetOffer, DatasetTab};
-pub use page::{DatasetPage, SummaryOfVersion, VersionContributor};
+pub use page::{DatasetPage, ProofOfVersion, SummaryOfVersion, VersionContributor};
 pub use record::{DatasetRecordPage, WholeRecord};
 pub use rows::{
     ColumnChoice, DatasetRows, DatasetRowsPage, PreviewRows, ReadableRows, RowsState, ShownFilter, VersionChoice,
 };
 pub use table::RecordRow;
-pub use versions::{AddedRow, AddedRows, DatasetVersion, DatasetVersionPage, DatasetVersionsPage, VersionFile};
+pub use versions::{
+    AddedRow, AddedRows, DatasetVersion, DatasetVersionPage, DatasetVersionsPage, LeftOutRecords, VersionFile,
+};

@@ -50,8 +50,8 @@ pub use consent::{AgentChoice, ConsentPage, ScopeChoice};
 pub use dataset::{
     AddedRow, AddedRows, ColumnChoice, ColumnOrder, DatasetHead, DatasetOffer, DatasetPage, DatasetRecordPage,
     DatasetRows, DatasetRowsPage, DatasetTab, DatasetVersion, DatasetVersionPage, DatasetVersionsPage, GrowthPoint,
-    PreviewRows, ReadableRows, RecordRow, RowsState, ShownColumn, ShownFilter, SummaryOfVersion, VersionChoice,
-    VersionContributor, VersionFile, WholeRecord,
+    LeftOutRecords, PreviewRows, ProofOfVersion, ReadableRows, RecordRow, RowsState, ShownColumn, ShownFilter,
+    SummaryOfVersion, VersionChoice, VersionContributor, VersionFile, WholeRecord,
 };
 pub use document::{LicenseView, LicensesPage, TermsPage};
 pub use entry::{
@@ -69,8 +69,8 @@ pub use report::{ReportOutcomePage, ReportPage, ReportState};
 pub use said::{Discussion, SaidEntry, Thread};
 pub use secret::SecretPage;
 pub use sql::{
-    AnswerColumn, AnswerColumnKind, SqlAccess, SqlAnswer, SqlExample, SqlOutcome, SqlPage, SqlProblem, SqlQuestion,
-    StatementPlace,
+    AnswerColumn, AnswerColumnKind, NeededCells, SqlAccess, SqlAnswer, SqlExample, SqlOutcome, SqlPage, SqlProblem,
+    SqlQuestion, StatementPlace,
 };
 pub use time::Instant;
 pub use unit::{ScoreView, UnitFacts, UnitPage, UnitStep, UnitVersion};

@@ -8,7 +8,7 @@ use types::contract::Field;
 use types::money::MicroUsdc;
 
 use crate::cell::TableCell;
-use crate::chart::{AnswerChart, ChartForm};
+use crate::chart::{AnswerChart, ChartForm, MAX_CHART_ROWS, chart_columns};
 use crate::chrome::{PageLayout, Theme};
 use crate::dataset::{DatasetHead, DatasetOffer, DatasetTab};
 use crate::filters;
@@ -109,10 +109,14 @@ pub struct SqlAnswer {
     pub version: Version,
     /// Content root of the version, 64 hexadecimal digits; `None` before the first version.
     pub root: Option<String>,
-    /// Columns, in order.
+    /// Columns whose cells the page needs, in order.
     pub columns: Vec<AnswerColumn>,
-    /// Rows, each with a cell per column.
+    /// First rows, each with a cell per column: as many as the page needs.
     pub rows: Vec<Vec<TableCell>>,
+    /// Number of all columns.
+    pub column_count: usize,
+    /// Number of all rows.
+    pub row_count: usize,
     /// True if there are more rows than were asked for.
     pub is_cut: bool,
     /// Time that the answer took, in milliseconds.
@@ -181,7 +185,8 @@ impl SqlPage {
 
     /// Returns the chart of an answer.
     fn chart(&self, answer: &SqlAnswer) -> AnswerChart {
-        AnswerChart::of(&answer.columns, &answer.rows, answer.is_cut, self.question.chart)
+        let count = (answer.row_count, answer.is_cut);
+        AnswerChart::of(&answer.columns, &answer.rows, count, self.question.chart)
     }
 
     /// Returns the words of the button that sends the form.
@@ -246,6 +251,41 @@ fn shell_quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
+/// Cells that the page of an answer needs. An answer can have far more of them than a page shows.
+#[derive(Debug)]
+pub struct NeededCells {
+    /// Indexes of the columns, in order: those that the page shows, and those of a chart.
+    pub columns: Vec<usize>,
+    has_chart: bool,
+    bytes: usize,
+}
+
+impl NeededCells {
+    /// Determines the columns of an answer with this number of rows and columns of these kinds.
+    pub fn new(rows: usize, kinds: &[AnswerColumnKind]) -> Self {
+        let shown = kinds.len().min(MAX_ANSWER_COLUMNS);
+        let chart = chart_columns(kinds.iter().copied()).into_iter().flatten();
+        let mut columns: Vec<usize> = (0..shown).chain(chart.filter(|column| *column >= shown)).collect();
+        columns.sort_unstable();
+        Self {
+            columns,
+            has_chart: rows <= MAX_CHART_ROWS,
+            bytes: 0,
+        }
+    }
+
+    /// Returns true if the page needs more rows than those that were taken.
+    pub const fn needs_more(&self) -> bool {
+        self.has_chart || self.bytes <= MAX_ANSWER_PAGE_BYTES
+    }
+
+    /// Takes a row of these columns.
+    pub fn take(&mut self, row: &[TableCell]) {
+        let bytes: usize = row.iter().map(TableCell::bytes).sum();
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+}
+
 impl SqlAnswer {
     fn shown_columns(&self) -> &[AnswerColumn] {
         &self.columns[..self.columns.len().min(MAX_ANSWER_COLUMNS)]
@@ -271,7 +311,7 @@ impl SqlAnswer {
     }
 
     fn heading(&self) -> String {
-        let rows = counted(self.rows.len() as u64, "row", "rows");
+        let rows = counted(self.row_count as u64, "row", "rows");
         if self.is_cut {
             format!("The first {rows}; there are more")
         } else {
@@ -281,8 +321,8 @@ impl SqlAnswer {
 
     /// Returns what is in the file and not on the page, if anything.
     fn left_out(&self) -> Option<String> {
-        let columns = self.columns.len() - self.shown_columns().len();
-        let rows = self.rows.len() - self.shown_rows().len();
+        let columns = self.column_count.saturating_sub(self.shown_columns().len());
+        let rows = self.row_count.saturating_sub(self.shown_rows().len());
         let parts = [
             (columns, counted(columns as u64, "more column", "more columns")),
             (rows, counted(rows as u64, "more row", "more rows")),

@@ -5,4 +5,5 @@ mod growth;
 mod hostile;
 mod html;
 mod shape;
+mod viewer;
 mod words;

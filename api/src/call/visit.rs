@@ -5,6 +5,7 @@
 //!   is the door of the console (`transport/rest/act.rs`), where a script of an own page calls what is listed there.
 //! - A form changes something only if the browser says that a page of this service sent it, and if it carries the token
 //!   that the session's own pages contain.
+//! - A form that only asks, but for something that costs, has a token of its own in its address, which is good for that alone.
 
 use data_encoding::BASE64URL_NOPAD;
 use http::header::{self, HeaderMap, HeaderName};
@@ -42,6 +43,8 @@ pub struct BrowserRequest {
     session: Option<String>,
     /// True if the browser says that a page of this service sent the request.
     from_own_page: bool,
+    /// True if the browser says that a page of another site sent it.
+    from_elsewhere: bool,
     /// Path that the person wanted before signing in.
     next: Option<String>,
     /// Colour scheme that the person chose.
@@ -66,6 +69,7 @@ impl BrowserRequest {
         Self {
             session: session(&parts.headers),
             from_own_page: is_own(&parts.headers, public_url),
+            from_elsewhere: is_foreign(&parts.headers, public_url),
             next: cookie(&parts.headers, NEXT),
             theme: pages::Theme::of(cookie(&parts.headers, THEME).as_deref().unwrap_or_default()),
             path: parts
@@ -82,10 +86,10 @@ impl BrowserRequest {
         local_path(self.next.as_deref().unwrap_or(CONSOLE))
     }
 
-    /// Returns true if the browser says that a page of this service sent the request. A link in a text of somebody else is on
-    /// such a page, too.
-    pub(crate) const fn is_from_own_page(&self) -> bool {
-        self.from_own_page
+    /// Returns true if the browser says that a page of another site led to this one. A person who types an address, or keeps
+    /// it, comes from nowhere.
+    pub(crate) const fn is_from_elsewhere(&self) -> bool {
+        self.from_elsewhere
     }
 
     /// Returns the credential of the browser.
@@ -97,11 +101,27 @@ impl BrowserRequest {
 
     /// Returns the token that forms of this session carry; empty without a session.
     pub(crate) fn form_token(&self) -> String {
+        self.token_for("form")
+    }
+
+    /// Returns the token by which a page of this session asks for filtered or ordered rows of a dataset; empty without a
+    /// session. It stands in addresses, so it is good for nothing else.
+    pub(crate) fn rows_token(&self, slug: &str) -> String {
+        self.token_for(&format!("rows {slug}"))
+    }
+
+    /// Returns true if a page of this service, and of this session, asks for filtered or ordered rows of a dataset. Another site
+    /// can lead a browser here by a page of this service, such as the one for signing in, but knows no token.
+    pub(crate) fn may_filter(&self, slug: &str, given: Option<&str>) -> bool {
+        self.from_own_page && self.session.is_some() && is_token(&self.rows_token(slug), given)
+    }
+
+    fn token_for(&self, purpose: &str) -> String {
         // The token says nothing about the session's own, so a page that leaks does not give the session away.
         let hash = self
             .session
             .as_ref()
-            .map(|token| secrets::hash(&format!("form {token}")));
+            .map(|token| secrets::hash(&format!("{purpose} {token}")));
         hash.map(|hash| BASE64URL_NOPAD.encode(&hash[..24])).unwrap_or_default()
     }
 
@@ -115,8 +135,7 @@ impl BrowserRequest {
 
     /// Fails with 403 if a form of a signed-in person does not carry the token of the session.
     pub(crate) fn check_token(&self, given: Option<&str>) -> Result<(), ApiError> {
-        // Hashes are compared, so the time of the comparison says nothing about the token.
-        if given.map(secrets::hash) == Some(secrets::hash(&self.form_token())) {
+        if is_token(&self.form_token(), given) {
             return Ok(());
         }
         Err(foreign(
@@ -127,6 +146,19 @@ impl BrowserRequest {
 
 fn foreign(message: &str) -> ApiError {
     ApiError::new(ErrorCode::ForeignForm, message)
+}
+
+fn is_token(token: &str, given: Option<&str>) -> bool {
+    // Hashes are compared, so the time of the comparison says nothing about the token.
+    given.map(secrets::hash) == Some(secrets::hash(token))
+}
+
+/// Returns true if the browser says that a page of another site than `public_url` sent the request. What says nothing is a
+/// program, or a browser from before 2023.
+fn is_foreign(headers: &HeaderMap, public_url: &str) -> bool {
+    let has_origin = headers.contains_key(&header::ORIGIN);
+    let site = text(headers, &FETCH_SITE);
+    !is_own(headers, public_url) && (has_origin || matches!(site.as_deref(), Some("same-site" | "cross-site")))
 }
 
 /// Returns true if the browser says that a page of the service at `public_url` sent the request.
@@ -238,5 +270,57 @@ mod tests {
             assert!(!own(FETCH_SITE, site), "{site}");
         }
         assert!(!is_own(&HeaderMap::new(), "https://sluice.example"));
+    }
+
+    fn browser(session: Option<&str>, header: Option<(HeaderName, &'static str)>) -> BrowserRequest {
+        let mut request = http::Request::builder().uri("/");
+        if let Some(session) = session {
+            request = request.header(header::COOKIE, format!("{SESSION}={session}"));
+        }
+        if let Some((name, value)) = header {
+            request = request.header(name, value);
+        }
+        BrowserRequest::of(&request.body(()).unwrap().into_parts().0, "https://sluice.example")
+    }
+
+    #[test]
+    fn another_site_is_told_from_a_person_who_types_an_address() {
+        for (header, is_foreign) in [
+            (Some((FETCH_SITE, "cross-site")), true),
+            (Some((FETCH_SITE, "same-site")), true),
+            (Some((header::ORIGIN, "https://evil.example")), true),
+            (Some((header::ORIGIN, "null")), true),
+            (Some((header::ORIGIN, "https://sluice.example")), false),
+            (Some((FETCH_SITE, "same-origin")), false),
+            (Some((FETCH_SITE, "none")), false),
+            (None, false),
+        ] {
+            let is_from_elsewhere = browser(None, header.clone()).is_from_elsewhere();
+            assert_eq!(is_from_elsewhere, is_foreign, "{header:?}");
+        }
+    }
+
+    #[test]
+    fn rows_are_filtered_for_an_own_page_of_the_session_and_the_dataset() {
+        let own = Some((FETCH_SITE, "same-origin"));
+        let visit = browser(Some("wts_a"), own.clone());
+        let token = visit.rows_token("tides");
+        assert!(visit.may_filter("tides", Some(&token)));
+        assert!(!visit.may_filter("tides", None) && !visit.may_filter("tides", Some("")));
+        assert!(!visit.may_filter("tides-2", Some(&token)));
+        assert!(
+            !visit.may_filter("tides", Some(&visit.form_token())),
+            "tokens of forms stand in no address"
+        );
+        for other in [
+            browser(Some("wts_b"), own.clone()),
+            browser(Some("wts_a"), Some((FETCH_SITE, "cross-site"))),
+            browser(Some("wts_a"), None),
+        ] {
+            assert!(!other.may_filter("tides", Some(&token)));
+        }
+        let nobody = browser(None, own);
+        assert!(!nobody.may_filter("tides", Some(&nobody.rows_token("tides"))));
+        assert!(visit.check_token(Some(&token)).is_err());
     }
 }

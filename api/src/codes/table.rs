@@ -141,7 +141,7 @@ error_codes! {
     LoginCodeLimit = 429 "login_code_limit" ["retryAfter"] "The person typed more wrong codes of logins in an hour than anybody may." After;
     PlatformCapacity = 429 "platform_capacity" ["resetAt", "retryAfter"] "The service sends no more this month." After;
     PriceChanged = 429 "price_changed" ["price", "priceMicro", "retryAfter"] "The price was changed within the last day; or, of a purchase and with 409, it is above `maxPrice`." After;
-    ProfileBusy = 429 "profile_busy" ["retryAfter"] "Other profiles are being built, or the address had as many built in a minute as it may." After;
+    ProfileBusy = 429 "profile_busy" ["retryAfter"] "Other profiles are being built or wait, or the address had as many built in a minute as it may." After;
     QueriesBusy = 429 "queries_busy" ["retryAfter"] "Queries of others have every place." After;
     QueryRunning = 429 "query_running" ["retryAfter"] "Another query of the operator runs." After;
     RateLimited = 429 "rate_limited" ["retryAfter"] "The address makes more calls in a minute than it may, or has as many connections or fetches of documents under way." After;

@@ -2,13 +2,17 @@
 //!
 //! Invariants:
 //! - A merge waits for nothing here. The newest version of each dataset gets a profile, but not every version does.
-//! - A build that was interrupted is due again when its lease ends; one that failed, after a wait that doubles.
+//! - A build that was interrupted is due again when its lease ends; one that failed, after a wait that doubles. A build
+//!   that goes on keeps its lease, however long it takes.
+//! - Versions that somebody asked for and newest versions take turns.
 //! - Nothing is built of a table whose root is not the one that the database knows.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{ProfileLease, ProfileLimits};
+use futures_util::stream::{self, Stream, StreamExt as _};
+use store::{ProfileLease, ProfileLimits, ProfileTurn};
 use tokio_util::sync::CancellationToken;
 use types::Timestamp;
 use types::error::with_causes;
@@ -20,8 +24,11 @@ use crate::state::profiling::ProfileConfig;
 
 /// The longest interval at which versions without a profile are looked for.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
-/// Time for which a process has a dataset to itself. A build that takes longer goes on where it kept sketches.
+/// Time for which a process has a dataset to itself. It is renewed while the build goes on; the build that follows one
+/// which was interrupted goes on where sketches were kept.
 const LEASE: Duration = Duration::from_mins(10);
+/// Interval at which a lease is renewed.
+const RENEWAL_INTERVAL: Duration = Duration::from_mins(3);
 /// The least time between two builds of a dataset, as a multiple of the time that the first took.
 const PACE: u32 = 20;
 /// The wait after a failure of the database.
@@ -65,10 +72,11 @@ impl Profiles {
             .max(Duration::from_millis(100));
         let mut rounds = PeriodicTimer::every(every, stop);
         let mut resumes = Timestamp::default();
+        let mut turn = ProfileTurn::Newest;
         while rounds.next().await {
             while self.app.clock.now() >= resumes && !stop.is_cancelled() {
-                match self.round(stop).await {
-                    Ok(true) => {}
+                match self.round(turn, stop).await {
+                    Ok(true) => turn = turn.next(),
                     Ok(false) => break,
                     Err(error) => {
                         tracing::warn!(
@@ -86,23 +94,39 @@ impl Profiles {
     ///
     /// # Errors
     /// A database that does not answer. The version is due again when its lease ends.
-    async fn round(&self, stop: &CancellationToken) -> Result<bool, Error> {
+    async fn round(&self, turn: ProfileTurn, stop: &CancellationToken) -> Result<bool, Error> {
         let limits = limits(self.app.profiles);
         let profiles = self.app.store.profiles();
         let begun = self.app.clock.now();
-        let Some(lease) = profiles.take(begun, limits).await? else {
+        let Some(mut lease) = profiles.take(turn, begun, limits).await? else {
             return Ok(false);
         };
-        let built = self.built(&lease, stop).await?;
+        let (taken, ending) = (lease.clone(), stop.child_token());
+        let rounds = PeriodicTimer::every(RENEWAL_INTERVAL, &ending);
+        let renewals = stream::unfold(rounds, |mut rounds| async move {
+            rounds.next().await.then_some(((), rounds))
+        });
+        // The first round is at once, and the lease is new.
+        let renewals = renewals.skip(1);
+        let built = self
+            .renewing(&mut lease, renewals, &ending, self.built(&taken, &ending))
+            .await?;
         let (app, now) = (&self.app, self.app.clock.now());
         match built {
             Ok(Some(profile)) => {
-                // What was built too slowly, or of a dataset that was deleted meanwhile, is dropped.
-                let _is_kept = profiles.write(&lease, profile, begun, now, limits).await?;
-                build::measure("built", now.since(begun));
+                // What is of a dataset that was deleted meanwhile, or built without knowing what its owner chose, is
+                // dropped.
+                let is_kept = profiles.write(&lease, profile, begun, now, limits).await?;
+                build::measure(if is_kept { "built" } else { "dropped" }, now.since(begun));
             }
             Ok(None) => profiles.give_back(&lease, now.plus(SEEN_WAIT)).await?,
-            Err(BuildError::Stopped) => profiles.give_back(&lease, now).await?,
+            Err(BuildError::Stopped) => {
+                // If this process goes on, another one has the dataset.
+                if !stop.is_cancelled() {
+                    build::measure("dropped", now.since(begun));
+                }
+                profiles.give_back(&lease, now).await?;
+            }
             Err(error) => {
                 build::measure("failed", now.since(begun));
                 tracing::warn!(
@@ -116,6 +140,33 @@ impl Profiles {
             }
         }
         Ok(true)
+    }
+
+    /// Waits for a build and renews its lease at each of `renewals` meanwhile. Stops the build if another process has
+    /// the dataset.
+    async fn renewing<T>(
+        &self,
+        lease: &mut ProfileLease,
+        renewals: impl Stream<Item = ()>,
+        stop: &CancellationToken,
+        building: impl Future<Output = T>,
+    ) -> T {
+        let mut building = pin!(building);
+        let mut renewals = pin!(renewals);
+        loop {
+            tokio::select! {
+                biased;
+                built = &mut building => return built,
+                Some(()) = renewals.next() => {}
+            }
+            let until = self.app.clock.now().plus(LEASE);
+            match self.app.store.profiles().renew(lease, until).await {
+                Ok(true) => {}
+                Ok(false) => stop.cancel(),
+                // There are more tries before the lease ends.
+                Err(error) => tracing::debug!(%error, "cannot renew the lease of a build of a profile"),
+            }
+        }
     }
 
     /// Returns the profile of a version, or `None` if this process does not see the version yet.
@@ -137,7 +188,7 @@ impl Profiles {
             let Some(snapshot) = found else {
                 return Ok(None);
             };
-            let Some(begun) = BegunProfile::begin(snapshot, sampling).await? else {
+            let Some(begun) = BegunProfile::begin(snapshot, sampling, stop).await? else {
                 return Ok(None);
             };
             let terms = DocumentTerms {
@@ -156,5 +207,77 @@ const fn limits(config: ProfileConfig) -> ProfileLimits {
         lease: LEASE,
         every: config.every.0,
         pace: PACE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tokio::sync::mpsc;
+    use types::Version;
+
+    use super::*;
+    use crate::testing::Service;
+
+    async fn due() -> (Service, Profiles) {
+        let service = Service::start().await;
+        let token = service.operator().await;
+        let key = service.agent(&token, "ada").await;
+        service.project(&key, "names", &json!({})).await;
+        service.merged(&key, "names", &[json!({"name": "one"})]).await;
+        let builder = Profiles::new(service.app.clone());
+        (service, builder)
+    }
+
+    #[tokio::test]
+    async fn a_build_keeps_its_dataset_however_long_it_takes() {
+        let (service, builder) = due().await;
+        let (store, limits) = (service.app.store.clone(), limits(service.app.profiles));
+        let take = async || {
+            let profiles = store.profiles();
+            profiles
+                .take(ProfileTurn::Newest, service.app.clock.now(), limits)
+                .await
+                .unwrap()
+        };
+        let mut lease = take().await.unwrap();
+        let (tick, mut ticks) = mpsc::channel(1);
+        let renewals = stream::poll_fn(|cx| ticks.poll_recv(cx));
+        let stop = CancellationToken::new();
+        let building = async {
+            for _ in 0..5 {
+                service.clock.advance(LEASE / 10 * 9);
+                tick.send(()).await.unwrap();
+                // The lease is renewed before this goes on.
+                tokio::task::yield_now().await;
+                assert_eq!(take().await, None);
+            }
+        };
+        builder.renewing(&mut lease, renewals, &stop, building).await;
+        assert!(!stop.is_cancelled());
+
+        // One whose lease is over all the same ends.
+        service.clock.advance(LEASE);
+        let other = take().await.unwrap();
+        let (tick, mut ticks) = mpsc::channel(1);
+        let renewals = stream::poll_fn(|cx| ticks.poll_recv(cx));
+        let building = async {
+            tick.send(()).await.unwrap();
+            stop.cancelled().await;
+        };
+        builder.renewing(&mut lease, renewals, &stop, building).await;
+        assert_ne!(lease.until, other.until);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_round_builds_what_is_due_and_gives_the_dataset_back() {
+        let (service, builder) = due().await;
+        let stop = CancellationToken::new();
+        assert!(builder.round(ProfileTurn::Newest, &stop).await.unwrap());
+        assert!(!builder.round(ProfileTurn::Asked, &stop).await.unwrap());
+        let store = &service.app.store;
+        let id = store.check_projects().await.unwrap()[0].id;
+        let built = store.profiles().of(id, Version(1)).await.unwrap();
+        assert_eq!(built.unwrap().records, 1);
     }
 }

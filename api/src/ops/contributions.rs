@@ -20,7 +20,7 @@ use crate::rules::entitlement;
 
 mod view;
 
-pub(super) use view::{ContributionView, left, verdicts as stored_verdicts};
+pub(super) use view::{ContributionView, left, stored_left_out, verdicts as stored_verdicts};
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
     table.add(

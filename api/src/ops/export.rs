@@ -13,6 +13,7 @@ use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use store::Project;
 use types::error::with_causes;
 use types::render::arrow::{ArrowStream, record_schema};
 use types::render::csv::{CsvReader, RenderedCsv};
@@ -78,7 +79,7 @@ async fn export(cx: Cx, input: ExportInput) -> Result<StreamedAnswer<RecordLines
     let project = entitlement::visible(&cx, &input.slug).await?;
     let snapshot = reading::entitled(&cx, &project, Some(Version(input.version))).await?;
     Ok(StreamedAnswer::ok(
-        records(&cx, &snapshot, FileFormat::JsonLines).await?,
+        records(&cx, &project, &snapshot, FileFormat::JsonLines).await?,
     ))
 }
 
@@ -89,8 +90,14 @@ type Pieces<E> = BoxStream<'static, Result<Bytes, E>>;
 /// are there, so that a damaged table and a reader without egress still get an error status.
 ///
 /// # Errors
-/// 503 for a damaged table, and the refusals of egress.
-pub(super) async fn records(cx: &Cx, snapshot: &Snapshot, format: FileFormat) -> Result<Pieces<io::Error>, ApiError> {
+/// 503 for a damaged table, the refusals of egress, and those of a caller who may not read the version any more when
+/// its turn comes.
+pub(super) async fn records(
+    cx: &Cx,
+    project: &Project,
+    snapshot: &Snapshot,
+    format: FileFormat,
+) -> Result<Pieces<io::Error>, ApiError> {
     // The empty version has neither a contract nor records.
     let Some(contract) = snapshot.contract().cloned() else {
         return Ok(stream::empty().boxed());
@@ -103,6 +110,9 @@ pub(super) async fn records(cx: &Cx, snapshot: &Snapshot, format: FileFormat) ->
         let Some(piece) = pieces.try_next().await? else { break };
         first.extend_from_slice(&piece);
     }
+    // It waited for the permit, and a file of Parquet for a place to be encoded.
+    let version = snapshot.version();
+    reading::still_entitled(cx, project, version, Some(version)).await?;
     if let Some(reader) = cx.reader().filter(|_| cx.answer_is_sent) {
         let bytes = first.len() as u64;
         // They go back to the lease here, and are taken again when they are sent.

@@ -1,7 +1,7 @@
 //! Operations that show what a dataset looks like before anybody buys or reads it: its profile, and some of its rows.
 //!
-//! Invariant: both answer from stored documents; neither counts as egress, and neither shows more than the level of the
-//! caller.
+//! Invariant: both answer from stored documents, and neither shows more than the level of the caller. Neither counts as
+//! egress; what a preview has beyond the document, whole rows for who may read them, does.
 
 use operators::profile::{self, ProfileFigures, ProfileLevel};
 use schemars::JsonSchema;
@@ -17,11 +17,13 @@ use crate::call::operation::Operations;
 use crate::call::room::PageRoom;
 use crate::call::spec::{GuardedItem, OPTIONAL, Spec};
 use crate::call::wire::WireInstant;
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::ops::contribute::documented_contract;
 use crate::rules::profiles::{ShownProfile, request};
 use crate::rules::reading::{self, MAX_EXACT_INTEGER};
 use crate::rules::{entitlement, profiles};
+use crate::state::egress::EgressReader;
 use crate::state::page_size::PageSize;
 
 /// Error of both operations for a caller that has nothing to see.
@@ -31,7 +33,7 @@ const NOTHING: (u16, &str) = (
 );
 const BUSY: (u16, &str) = (
     429,
-    "Too many calls; or `profile_busy`: other profiles are being built, or the address had 10 built within a minute.",
+    "Too many calls; or `profile_busy`: others are being built or wait, or the address had 10 built in a minute.",
 );
 const NOT_YET: (u16, &str) = (
     503,
@@ -226,8 +228,12 @@ async fn preview(cx: Cx, input: VersionChoice) -> Result<JsonReply<PreviewAnswer
     };
     let (mut rows, mut cut) = (shown.preview.clone(), shown.is_cut);
     // A tool has no room for whole texts, which may be long.
-    if cut && !room.is_bounded() && profiles::may_read(&cx, &project, shown.version).await? {
-        (rows, cut) = whole_rows(&cx, &project, &shown).await?;
+    if cut
+        && !room.is_bounded()
+        && profiles::may_read(&cx, &project, shown.version).await?
+        && let Some(whole) = whole_rows(&cx, &project, &shown).await?
+    {
+        (rows, cut) = whole;
     }
     let columns = shown.figures.columns.iter().map(|column| PreviewColumn {
         name: column.name.clone(),
@@ -258,28 +264,44 @@ fn column(name: &str, kind: FieldType) -> PreviewColumn {
     }
 }
 
-/// Reads the rows of a preview from the table, whole, for who may read it. Returns true with them if some did not fit into
-/// a page.
+/// Reads the rows of a preview from the table, whole, for who may read it. Returns true with them if some did not fit
+/// into a page, and `None` if they are beyond the egress of the caller, which no credits are spent on here.
 async fn whole_rows(
     cx: &Cx,
     project: &Project,
     shown: &ShownProfile,
-) -> Result<(Vec<Map<String, Value>>, bool), ApiError> {
+) -> Result<Option<(Vec<Map<String, Value>>, bool)>, ApiError> {
+    let Some(reader) = cx.reader().filter(|_| cx.answer_is_sent) else {
+        return Ok(None);
+    };
+    let reader = EgressReader {
+        may_spend: false,
+        ..reader
+    };
     let snapshot = reading::snapshot(cx, project, Some(shown.version)).await?;
-    let (mut rows, mut bytes) = (Vec::with_capacity(shown.offsets.len()), 0);
-    for offset in &shown.offsets {
+    let (mut rows, mut bytes, mut is_cut) = (Vec::with_capacity(shown.offsets.len()), 0, false);
+    'rows: for offset in &shown.offsets {
         let range = *offset..offset.saturating_add(1);
         let pages = reading::page(&snapshot, catalog::Columns::Records, range, PageSize::LARGE, |_| Ok(())).await?;
         for record in pages.iter().flat_map(|((), records)| records) {
             if PageSize::LARGE.ends_before(bytes, record.get().len()) {
-                return Ok((rows, true));
+                is_cut = true;
+                break 'rows;
             }
             bytes += record.get().len();
             let row = serde_json::from_str(record.get());
             rows.push(row.map_err(|error| ApiError::internal(format!("a record: {error}")))?);
         }
     }
-    Ok((rows, false))
+    let (egress, now, bytes) = (&cx.app.egress, cx.app.clock.now(), bytes as u64);
+    match egress.admit(&cx.app, reader, now, bytes).await {
+        Ok(()) => {
+            egress.add(reader.operator, now, bytes);
+            Ok(Some((rows, is_cut)))
+        }
+        Err(error) if matches!(error.code(), ErrorCode::EgressQuota | ErrorCode::PlatformCapacity) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns where the caller goes on with a version, or with the latest.

@@ -52,7 +52,9 @@ pub(crate) struct ShownProfile {
     pub preview: Vec<Map<String, Value>>,
     /// Places of these records in the version, from 0.
     pub offsets: Vec<u64>,
-    /// True if a text in them was cut.
+    /// Names of the fields of each of them whose value is the beginning of the text of its JSON.
+    pub begun: Vec<Vec<String>>,
+    /// True if a value in them was cut or left out.
     pub is_cut: bool,
     /// Time at which somebody asked for the version, if anybody did.
     pub asked_at: Option<Timestamp>,
@@ -65,12 +67,23 @@ pub(crate) async fn shown(
     project: &Project,
     version: Option<Version>,
 ) -> Result<Option<ShownProfile>, ApiError> {
+    found(cx, project, version.unwrap_or(project.version), version.is_some()).await
+}
+
+/// Returns the newest stored profile of a version and those before it, as the caller may see it. Never builds one.
+pub(crate) async fn shown_upto(cx: &Cx, project: &Project, version: Version) -> Result<Option<ShownProfile>, ApiError> {
+    found(cx, project, version, false).await
+}
+
+/// Returns a stored profile of a version or, unless `is_exact`, the newest of those before it. A public one is always of the
+/// newest milestone.
+async fn found(cx: &Cx, project: &Project, upto: Version, is_exact: bool) -> Result<Option<ShownProfile>, ApiError> {
     let profiles = cx.app.store.profiles();
-    let upto = version.unwrap_or(project.version);
     if entitlement::sees_whole(cx, project, upto).await? {
-        let stored = match version {
-            Some(version) => profiles.of(project.id, version).await?,
-            None => profiles.newest(project.id, upto, ProfileKind::Full).await?,
+        let stored = if is_exact {
+            profiles.of(project.id, upto).await?
+        } else {
+            profiles.newest(project.id, upto, ProfileKind::Full).await?
         };
         let may_read = cx.operator().is_some();
         let most = if may_read {
@@ -118,6 +131,7 @@ fn read(stored: StoredProfile, level: ProfileLevel, most: usize) -> Result<Shown
         figures,
         is_cut: rows.iter().any(|row| row.cut),
         offsets: rows.iter().map(|row| row.offset).collect(),
+        begun: rows.iter().map(|row| row.begun.clone()).collect(),
         preview: rows.into_iter().map(|row| row.row).collect(),
         asked_at: stored.asked_at,
     })

@@ -20,7 +20,7 @@ use types::render::lines::RenderedLines;
 
 use crate::call::cx::Cx;
 use crate::error::ApiError;
-use crate::rules::entitlement;
+use crate::rules::{auth, entitlement};
 use crate::state::page_size::PageSize;
 
 /// The greatest integer that every JSON reader represents exactly (RFC 7493 section 2.2).
@@ -105,6 +105,37 @@ pub(crate) async fn entitled(cx: &Cx, project: &Project, version: Option<Version
         cx.app.process.readers.note(project, cx.operator(), cx.now);
     }
     Ok(snapshot)
+}
+
+/// Repeats the decision of [`entitled`] after a wait, as of now: meanwhile the operator can have been suspended, the
+/// dataset taken down or made private, or the purchase refunded. What was read before is not sent then.
+///
+/// # Errors
+/// Those that a call gets which begins now.
+pub(crate) async fn still_entitled(
+    cx: &Cx,
+    project: &Project,
+    version: Version,
+    asked: Option<Version>,
+) -> Result<(), ApiError> {
+    let cx = Cx {
+        now: cx.app.clock.now(),
+        ..cx.clone()
+    };
+    let operator = cx.app.store.operator(cx.the_operator()?).await?;
+    // A deleted operator is treated like a suspended one.
+    if operator.is_none_or(|operator| operator.suspended.is_some()) {
+        return Err(auth::account_suspended(&cx.app));
+    }
+    let now = entitlement::visible(&cx, &project.slug).await?;
+    // The slug of a dataset that was deleted can be another's.
+    if now.id != project.id {
+        return Err(ApiError::no_project(&project.slug));
+    }
+    if version > Version::EMPTY {
+        entitlement::records(&cx, &now, version, asked).await?;
+    }
+    Ok(())
 }
 
 /// Reads the records of a range of rows, as JSON. Stops earlier at the size of a page, but returns at least one record

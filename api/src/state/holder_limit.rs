@@ -48,6 +48,28 @@ impl<H: Eq + Hash> HolderLimit<H> {
         Some(HolderPermit { _permit: Some(permit) })
     }
 
+    /// Takes every permit of a holder, does something while somebody waits for one, and gives them back.
+    #[cfg(test)]
+    pub(crate) async fn while_awaited(&self, holder: H, work: impl Future<Output = ()>)
+    where
+        H: Clone,
+    {
+        let taken = self.try_acquire(holder.clone(), self.per_holder);
+        assert!(taken.is_some(), "permits are in use");
+        // The permits have the semaphore, and so has who waits for it.
+        let waiting = || {
+            let semaphores = self.semaphores.lock();
+            semaphores
+                .get(&holder)
+                .is_some_and(|semaphore| semaphore.strong_count() > 1)
+        };
+        while !waiting() {
+            tokio::task::yield_now().await;
+        }
+        work.await;
+        drop(taken);
+    }
+
     fn of(&self, holder: H) -> Arc<Semaphore> {
         // A panic elsewhere cannot leave the map inconsistent, so a lock without poisoning is enough.
         let mut semaphores = self.semaphores.lock();

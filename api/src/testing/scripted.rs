@@ -15,11 +15,13 @@ use crate::state::files::{FileDone, FileFailure, FileJob, FileReader};
 use crate::state::sandbox::{AnswerColumn, QuerySandbox, SandboxAnswer, SandboxFailure, SandboxQuery};
 
 /// A sandbox that acts on keywords instead of SQL (`hang`, `time out`, `wait`, `refuse`, `fail`, `explode`,
-/// `list`), and otherwise counts the records.
+/// `list`), and otherwise counts the records. After `pause ` it waits to be told before it does so.
 #[derive(Debug, Default)]
 pub(crate) struct Scripted {
-    /// Notified for each statement that hangs.
+    /// Notified for each statement that hangs or pauses.
     pub(crate) hanging: Notify,
+    /// Lets a statement that pauses go on.
+    pub(crate) going_on: Notify,
 }
 
 #[async_trait]
@@ -38,7 +40,12 @@ impl QuerySandbox for Scripted {
         asked: &SandboxQuery<'_>,
     ) -> Result<SandboxAnswer, SandboxFailure> {
         let message = "division by zero".to_owned();
-        match asked.sql {
+        let paused = asked.sql.strip_prefix("pause ");
+        if paused.is_some() {
+            self.hanging.notify_one();
+            self.going_on.notified().await;
+        }
+        match paused.unwrap_or(asked.sql) {
             "hang" => {
                 self.hanging.notify_one();
                 std::future::pending().await

@@ -1,7 +1,7 @@
--- How many rows of a dataset anybody sees: at most 100, of a paid one at most 20. Null shows nothing of a paid one, which
--- is what its owner has chosen who was never asked.
+-- How many rows of a dataset anybody sees: at most 100, of a paid one at most 20. Null shows 20 rows of a free one and
+-- nothing of a paid one, whose owner was never asked. Datasets from before have it, and so have those that an earlier
+-- build makes beside this one.
 ALTER TABLE projects ADD COLUMN preview_rows BIGINT;
-UPDATE projects SET preview_rows = 20 WHERE access = 'public';
 
 -- Figures and rows of versions. All of it is made again from the tables where it is missing.
 CREATE TABLE profiles (

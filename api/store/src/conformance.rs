@@ -185,7 +185,10 @@ macro_rules! store_suite {
                 an_altered_day_breaks_its_seal;
             profiles: the_newest_version_is_built_once, what_was_asked_for_is_built_first,
                 milestones_are_far_apart, a_choice_begins_milestones, documents_that_nobody_needs_go,
-                a_build_that_fails_waits_longer_each_time, documents_of_a_lost_version_are_not_found;
+                a_build_that_fails_waits_longer_each_time, documents_of_a_lost_version_are_not_found,
+                what_was_asked_for_leaves_room, a_version_that_was_asked_for_is_no_milestone,
+                a_lost_version_does_not_wait_nor_count_as_the_newest, a_lease_lasts_while_it_is_renewed,
+                sketches_are_charged_whoever_made_them;
             summaries: a_version_is_summarised_once, a_dataset_that_is_not_shown_has_no_summary,
                 what_cannot_be_summarised_is_given_up;
             uploads: an_upload_becomes_a_contribution_once, an_operator_never_exceeds_its_uploads,

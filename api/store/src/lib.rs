@@ -119,7 +119,8 @@ pub use payments::{
 };
 pub use points::{BATCHES_A_DAY, BatchesFilled, Points, PointsEvent, PointsSums, Ranked};
 pub use profiles::{
-    NewProfile, ProfileAsked, ProfileCoverage, ProfileKind, ProfileLease, ProfileLimits, Profiles, StoredProfile,
+    MAX_ASKED_PROFILES, NewProfile, ProfileAsked, ProfileCoverage, ProfileKind, ProfileLease, ProfileLimits,
+    ProfileTurn, Profiles, StoredProfile,
 };
 pub use projects::{
     Contributor, DELETE_TABLE, NewProject, ParseCursorError, Project, ProjectChanges, ProjectCreated, ProjectCursor,

@@ -17,7 +17,7 @@ use crate::contributions::outbox;
 use crate::query::{sql, text, tx};
 use crate::row::{Columns, Row as _, bigint, row, texts};
 use crate::writer::Change;
-use crate::{Error, Store, service_state};
+use crate::{Error, Store, profiles, service_state};
 
 /// A loss to accept.
 #[derive(Clone, Debug)]
@@ -298,6 +298,7 @@ async fn take_away(cx: &mut AnyConnection, project: &str, kept: i64, number: i64
     )
     .run(cx)
     .await?;
+    profiles::forget_lost(cx, project, kept).await?;
     // The sums are computed again, because a removed version does not say what else its agent contributed.
     sql!("DELETE FROM contributors WHERE project_id = $1", project)
         .run(cx)

@@ -13,10 +13,11 @@ use crate::query::{sql, text};
 use crate::row::{Row as _, bigint, row};
 use crate::{Error, Store};
 
+mod kept;
 mod work;
 
-pub(crate) use work::begin_again;
-pub use work::{NewProfile, ProfileAsked, ProfileLease, ProfileLimits};
+pub(crate) use kept::{begin_again, forget_lost};
+pub use work::{NewProfile, ProfileAsked, ProfileLease, ProfileLimits, ProfileTurn};
 
 /// Rows between two milestones, and of the first.
 const MILESTONE_ROWS: u64 = 100;
@@ -24,8 +25,9 @@ const MILESTONE_ROWS: u64 = 100;
 const MILESTONE_GROWTH: u64 = 10;
 /// Number of rows of others since a milestone from which they count toward the next.
 const OTHERS_ROWS: u64 = 1_000;
-/// Versions of a dataset that are kept because somebody asked for them, beside the newest and the milestones.
-const ASKED_KEPT: u32 = 16;
+/// Versions of a dataset that are kept because somebody asked for them, beside the newest and the milestones. No more
+/// of them wait to be built.
+pub const MAX_ASKED_PROFILES: u32 = 16;
 
 /// The part of the database about profiles.
 #[derive(Clone, Copy, Debug)]

@@ -68,6 +68,11 @@ pub enum ProjectCreated {
     LimitReached,
 }
 
+/// Number of rows that anybody sees of a project. One of open access that was made by an earlier build, which may run
+/// beside this one, has none.
+const PREVIEW_ROWS: &str =
+    "CASE WHEN access = 'public' THEN COALESCE(preview_rows, 20) ELSE preview_rows END AS preview_rows";
+
 row! {
     /// A dataset project as stored.
     #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +100,7 @@ row! {
         /// True if buyers may pay with given credits.
         pub trial_sale: bool,
         /// Number of rows that anybody sees; `None` shows nothing of a paid project.
-        pub preview_rows: Option<u32>,
+        pub preview_rows: Option<u32> = PREVIEW_ROWS,
         /// Status, which decides whether contributions are accepted.
         pub status: ProjectStatus,
         /// Operator that maintains the project.
@@ -146,8 +151,19 @@ row! {
         pub root: String,
         /// Time of the merge.
         pub created_at: Timestamp,
+        /// Tallies of the gates of the contribution, as JSON.
+        pub tallies: Option<String>,
     }
 }
+
+/// The statement of those who read versions, without its condition.
+const VERSIONS: &str = "SELECT versions.version AS version, versions.contribution_id AS contribution_id,
+        versions.agent_id AS agent_id,
+        CASE WHEN agents.taken_down_at IS NULL THEN agents.name ELSE '[removed]' END AS agent_name,
+        versions.accepted AS accepted, versions.record_count AS record_count, versions.root AS root,
+        versions.created_at AS created_at, contributions.tallies AS tallies
+    FROM versions JOIN agents ON agents.id = versions.agent_id
+    JOIN contributions ON contributions.id = versions.contribution_id";
 
 row! {
     /// Number of records of a project from a time on.
@@ -281,13 +297,11 @@ impl Store {
         // Without a bound the page begins with the newest version.
         let before = before.map_or(Ok(i64::MAX), |version| bigint("version", version.0))?;
         self.all(sql!(
-            "SELECT versions.version AS version, versions.contribution_id AS contribution_id,
-                    versions.agent_id AS agent_id, CASE WHEN agents.taken_down_at IS NULL THEN agents.name ELSE '[removed]' END AS agent_name, versions.accepted AS accepted,
-                    versions.record_count AS record_count, versions.root AS root,
-                    versions.created_at AS created_at
-             FROM versions JOIN agents ON agents.id = versions.agent_id
-             WHERE versions.project_id = $1 AND versions.version < $2
-             ORDER BY versions.version DESC LIMIT $3",
+            text!(
+                VERSIONS,
+                " WHERE versions.project_id = $1 AND versions.version < $2
+                  ORDER BY versions.version DESC LIMIT $3"
+            ),
             id,
             before,
             limit
@@ -305,13 +319,11 @@ impl Store {
     ) -> Result<Vec<ProjectVersion>, Error> {
         let (after, upto) = (bigint("version", after.0)?, bigint("version", upto.0)?);
         self.all(sql!(
-            "SELECT versions.version AS version, versions.contribution_id AS contribution_id,
-                    versions.agent_id AS agent_id, CASE WHEN agents.taken_down_at IS NULL THEN agents.name ELSE '[removed]' END AS agent_name, versions.accepted AS accepted,
-                    versions.record_count AS record_count, versions.root AS root,
-                    versions.created_at AS created_at
-             FROM versions JOIN agents ON agents.id = versions.agent_id
-             WHERE versions.project_id = $1 AND versions.version > $2 AND versions.version <= $3
-             ORDER BY versions.version LIMIT $4",
+            text!(
+                VERSIONS,
+                " WHERE versions.project_id = $1 AND versions.version > $2 AND versions.version <= $3
+                  ORDER BY versions.version LIMIT $4"
+            ),
             id,
             after,
             upto,

@@ -116,8 +116,9 @@ metrics! {
     /// Requests to the object store that failed temporarily and are retried.
     OBJECT_FAILURES = "sluice_object_failures_total", Counter ("call" in ["get", "put", "list", "delete", "copy"]);
 
-    /// Builds of profiles of versions by result: built, put in the queue because it reads many rows, or failed.
-    PROFILES = "sluice_profiles_total", Counter ("result" in ["built", "queued", "failed"]);
+    /// Builds of profiles of versions by result: built, dropped because the dataset changed meanwhile or another
+    /// process has it, put in the queue because it reads many rows, or failed.
+    PROFILES = "sluice_profiles_total", Counter ("result" in ["built", "dropped", "queued", "failed"]);
     /// Seconds of a build of a profile.
     PROFILE_SECONDS = "sluice_profile_seconds", Histogram ();
     /// Bytes of sketches of parts that were read from the object store or written to it.

@@ -10,6 +10,9 @@ use crate::is_invisible;
 
 /// The most characters of a value that are shown.
 const MAX_VALUE_CHARS: usize = 40;
+/// Significant digits of a double, and of a mean.
+const VALUE_DIGITS: usize = 6;
+const MEAN_DIGITS: usize = 3;
 
 /// Returns the figures of a column in one line for people, such as "−2.41 to 5.87, mean 1.12".
 pub fn summary(column: &ColumnProfile) -> String {
@@ -38,13 +41,25 @@ pub fn summary(column: &ColumnProfile) -> String {
 
 fn numbers(column: &ColumnProfile, parts: &mut Vec<String>) {
     match column.range() {
-        Some((least, most)) if least == most => parts.push(format!("always {}", number(least))),
+        Some((least, most)) if least == most => parts.push(format!("always {}", number(least, VALUE_DIGITS))),
         Some((least, most)) => {
-            parts.push(format!("{} to {}", number(least), number(most)));
-            parts.extend(column.mean.map(|mean| format!("mean {}", short_number(mean))));
+            parts.push(format!(
+                "{} to {}",
+                number(least, VALUE_DIGITS),
+                number(most, VALUE_DIGITS)
+            ));
+            parts.extend(
+                column
+                    .mean
+                    .map(|mean| format!("mean {}", short_number(mean, MEAN_DIGITS))),
+            );
         }
         None => match ends(column.histogram.as_ref()) {
-            Some((low, high)) => parts.push(format!("mostly {} to {}", number(low), number(high))),
+            Some((low, high)) => parts.push(format!(
+                "mostly {} to {}",
+                number(low, VALUE_DIGITS),
+                number(high, VALUE_DIGITS)
+            )),
             None => parts.push(different(column)),
         },
     }
@@ -89,7 +104,15 @@ fn different(column: &ColumnProfile) -> String {
 
 fn trues(column: &ColumnProfile) -> Option<u8> {
     let counts = column.trues.zip(column.falses);
-    let percent = counts.map(|(trues, falses)| digits::percent(trues, trues.saturating_add(falses)));
+    let percent = counts.map(|(trues, falses)| {
+        let percent = digits::percent(trues, trues.saturating_add(falses));
+        // Nearly all is not all.
+        if trues > 0 && falses > 0 {
+            percent.clamp(1, 99)
+        } else {
+            percent
+        }
+    });
     percent.or(column.true_percent)
 }
 
@@ -125,10 +148,10 @@ fn ends(histogram: Option<&Histogram>) -> Option<(&ProfileValue, &ProfileValue)>
     edges.first().zip(edges.last())
 }
 
-/// Returns a number with a minus sign, which is as wide as a digit. A double has 6 digits.
-fn number(value: &ProfileValue) -> String {
+/// Returns a number with a minus sign, which is as wide as a digit. A double has this many digits.
+fn number(value: &ProfileValue, significant: usize) -> String {
     match value {
-        ProfileValue::Number(value) => signed(&ProfileValue::Number(digits::rounded(*value, 6)).to_string()),
+        ProfileValue::Number(value) => signed(&ProfileValue::Number(digits::rounded(*value, significant)).to_string()),
         value => signed(&value.to_string()),
     }
 }
@@ -140,12 +163,17 @@ fn signed(text: &str) -> String {
     }
 }
 
-/// Returns a number for people with three digits, or with all digits before the point, such as "−0.333" or "44102".
-pub fn short_number(value: f64) -> String {
-    if (1e3..1e15).contains(&value.abs()) {
-        return signed(&format!("{value:.0}"));
-    }
-    number(&ProfileValue::Number(digits::rounded(value, 3)))
+/// Returns a number for people with this many significant digits, or with all digits before the point. With three it is
+/// "−0.333", "44102" or "1.23e-9".
+pub fn short_number(value: f64, significant: usize) -> String {
+    let is_written_out = (1e3..1e15).contains(&value.abs());
+    let before = usize::try_from(digits::exponent(value) + 1).unwrap_or(0);
+    let significant = if is_written_out {
+        significant.max(before)
+    } else {
+        significant
+    };
+    number(&ProfileValue::Number(value), significant)
 }
 
 /// Returns a count with a comma after every third digit.

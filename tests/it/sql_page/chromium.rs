@@ -8,7 +8,7 @@ use crate::accounts::Site;
 use crate::console::{browser, judge_answer};
 
 /// Opens the window of somebody who is signed in.
-fn window(site: &Site, person: &Person, asker: &Asker) -> Page {
+pub(crate) fn window(site: &Site, person: &Person, asker: &Asker) -> Page {
     let secure = site.http.base().replace("http:", "https:");
     person.put_cookie(&secure, "__Host-sluice", &asker.session);
     person.page()

@@ -12,7 +12,7 @@ use crate::sql::{AnswerColumn, AnswerColumnKind};
 use crate::words::isolate;
 
 /// The most rows of a chart.
-const MAX_CHART_ROWS: usize = 200;
+pub(crate) const MAX_CHART_ROWS: usize = 200;
 /// The most bars that stand below each other, each with its words. More stand side by side.
 const MAX_NAMED_BARS: usize = 24;
 /// The fewest numbers of a chart.
@@ -160,22 +160,37 @@ impl DrawnAnswer {
     }
 }
 
+/// Returns the indexes of the first column of numbers and of the first of texts or times, of columns of these kinds.
+pub(crate) fn chart_columns(kinds: impl Iterator<Item = AnswerColumnKind> + Clone) -> [Option<usize>; 2] {
+    let (mut numbers, mut others) = (kinds.clone(), kinds);
+    [
+        numbers.position(|kind| kind == AnswerColumnKind::Number),
+        others.position(|kind| matches!(kind, AnswerColumnKind::Text | AnswerColumnKind::Time)),
+    ]
+}
+
 impl AnswerChart {
-    /// Draws the first column of numbers over the first of texts or times.
-    pub(crate) fn of(columns: &[AnswerColumn], rows: &[Vec<TableCell>], is_cut: bool, form: ChartForm) -> Self {
+    /// Draws the first column of numbers over the first of texts or times. An answer that takes no chart has this number of
+    /// rows, and true if there are more.
+    pub(crate) fn of(
+        columns: &[AnswerColumn],
+        rows: &[Vec<TableCell>],
+        (count, is_cut): (usize, bool),
+        form: ChartForm,
+    ) -> Self {
         if form == ChartForm::Unwanted {
             return Self::Unwanted;
         }
-        let place = |fits: fn(AnswerColumnKind) -> bool| columns.iter().position(|column| fits(column.kind));
-        let Some(measure) = place(|kind| kind == AnswerColumnKind::Number) else {
+        let [measure, along] = chart_columns(columns.iter().map(|column| column.kind));
+        let Some(measure) = measure else {
             return Self::Absent("No chart: the answer has no column of numbers.".to_owned());
         };
-        let Some(along) = place(|kind| matches!(kind, AnswerColumnKind::Text | AnswerColumnKind::Time)) else {
+        let Some(along) = along else {
             return Self::Absent("No chart: the answer has no column of texts or times beside the numbers.".to_owned());
         };
-        if rows.len() > MAX_CHART_ROWS {
+        if count > MAX_CHART_ROWS {
             let least = if is_cut { "more than " } else { "" };
-            let rows = counted(rows.len() as u64, "row", "rows");
+            let rows = counted(count as u64, "row", "rows");
             return Self::Absent(format!(
                 "No chart: the answer has {least}{rows}, and a chart takes {MAX_CHART_ROWS}. Group them, or add LIMIT \
                  {MAX_CHART_ROWS}."

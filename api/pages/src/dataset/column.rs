@@ -4,11 +4,11 @@
 
 use std::fmt::Write as _;
 
-use operators::profile::{ColumnProfile, Histogram, ProfileValue, summary};
+use operators::profile::{ColumnProfile, Histogram, ProfileValue, short_number, summary};
 use types::{Field, FieldType};
 
 use crate::cell::{cut, escaped, instant};
-use crate::number::{counted, grouped};
+use crate::number::{counted, grouped, grouped_digits};
 
 /// Bytes of a head beside its name, about.
 const HEAD_BYTES: usize = 850;
@@ -18,8 +18,11 @@ const HEIGHT: u32 = 30;
 /// Most values that are drawn as pieces of one bar, and most that are drawn as bars.
 const MAX_PIECES: usize = 4;
 const MAX_BARS: usize = 20;
-/// Most characters of a value in a head.
+/// Most characters of a value in a head; a number that has more is rounded.
 const MAX_VALUE_CHARS: usize = 14;
+/// Significant digits of a number that is rounded, and of a mean.
+const VALUE_DIGITS: usize = 6;
+const MEAN_DIGITS: usize = 3;
 
 /// Order of rows by a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +103,7 @@ impl ShownColumn {
             .to_owned();
         };
         if let (FieldType::Number, Some(mean)) = (self.field.kind, profile.mean) {
-            return format!("mean {}", signed(&ProfileValue::Number(mean).to_string()));
+            return format!("mean {}", separated(&short_number(mean, MEAN_DIGITS)));
         }
         if profile.distinct.exact {
             format!("{} distinct", grouped(profile.distinct.about))
@@ -142,7 +145,7 @@ impl ShownColumn {
             let all: u64 = pieces.iter().map(|(_, count)| count).sum();
             let mut words = pieces
                 .iter()
-                .map(|(name, count)| format!("{} {}", cut(name, MAX_VALUE_CHARS), percent(*count, all)));
+                .map(|(name, count)| format!("{} {}", text_words(name, MAX_VALUE_CHARS), percent(*count, all)));
             return Some((words.next()?, words.next().unwrap_or_default()));
         }
         if let Some(length) = &profile.length {
@@ -175,10 +178,9 @@ impl ShownColumn {
             .as_ref()
             .or(profile.last.as_ref())
             .or_else(|| edges.last())?;
-        let (low, high) = (low.to_string(), high.to_string());
         Some(match self.field.kind {
-            FieldType::Timestamp | FieldType::Date => of_times(&low, &high),
-            _ => (signed(&low), signed(&high)),
+            FieldType::Timestamp | FieldType::Date => of_times(&low.to_string(), &high.to_string()),
+            _ => (number_words(low), number_words(high)),
         })
     }
 
@@ -298,28 +300,61 @@ fn bins_of(bins: &Histogram) -> String {
     bars_of(heights.map(|height| u32::try_from(height).unwrap_or(0)).collect())
 }
 
-/// Returns a share in percent, with one digit below ten.
+/// Returns a share in percent, with one digit below ten and close to all. It is 0 and 100 only if it is none and all.
 pub(crate) fn percent(count: u64, all: u64) -> String {
     if all == 0 || count == 0 {
         return "0 %".to_owned();
     }
-    let tenths = u128::from(count) * 1_000 / u128::from(all);
-    match tenths {
+    if count >= all {
+        return "100 %".to_owned();
+    }
+    let (count, all) = (u128::from(count), u128::from(all));
+    match count * 1_000 / all {
         0 => "under 0.1 %".to_owned(),
-        1..100 => format!("{}.{} %", tenths / 10, tenths % 10),
-        _ => format!("{} %", (tenths + 5) / 10),
+        _ if count * 1_000 > all * 999 => "over 99.9 %".to_owned(),
+        tenths @ (1..100 | 995..) => format!("{}.{} %", tenths / 10, tenths % 10),
+        tenths => format!("{} %", (tenths + 5) / 10),
     }
 }
 
-/// Returns the text of a number as people read it: the minus of mathematics, and separators in whole numbers.
-pub(crate) fn signed(number: &str) -> String {
-    let (sign, digits) = match number.strip_prefix('-') {
+/// Returns a number as people read it: the minus of mathematics, and separators before the point. A whole number has all its
+/// digits; another one that is long is rounded, so that its size is never cut off.
+fn number_words(value: &ProfileValue) -> String {
+    let written = value.to_string();
+    let rounded = match value {
+        ProfileValue::Integer(_) => None,
+        ProfileValue::Number(number) => Some(*number),
+        ProfileValue::Text(decimal) => decimal.parse().ok(),
+    };
+    let is_long = written.chars().count() > MAX_VALUE_CHARS;
+    match rounded.filter(|_| is_long) {
+        Some(number) => separated(&short_number(number, VALUE_DIGITS)),
+        None => separated(&written),
+    }
+}
+
+/// Returns the text of a number with a separator between each three digits before the point.
+fn separated(number: &str) -> String {
+    let (sign, digits) = match number.strip_prefix(['-', '\u{2212}']) {
         Some(digits) => ("\u{2212}", digits),
         None => ("", number),
     };
-    match digits.parse::<u64>() {
-        Ok(whole) => format!("{sign}{}", grouped(whole)),
-        Err(_) => format!("{sign}{}", cut(digits, MAX_VALUE_CHARS)),
+    let end = digits
+        .find(|letter: char| !letter.is_ascii_digit())
+        .unwrap_or(digits.len());
+    let (whole, rest) = digits.split_at(end);
+    format!("{sign}{}{rest}", grouped_digits(whole))
+}
+
+/// Returns a text as people read it where nothing but the text shows it, cut after `most` characters. One of which nothing
+/// would be seen is told by words or quotes.
+pub(crate) fn text_words(text: &str, most: usize) -> String {
+    if text.is_empty() {
+        "empty text".to_owned()
+    } else if text.trim().is_empty() {
+        format!("“{}”", cut(text, most))
+    } else {
+        cut(text, most)
     }
 }
 
@@ -328,5 +363,92 @@ fn of_times(low: &str, high: &str) -> (String, String) {
     match (low.get(..10), high.get(..10)) {
         (Some(first), Some(last)) if first != last => (first.to_owned(), last.to_owned()),
         _ => (instant(low), instant(high)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn column(kind: FieldType, figures: &Value) -> ShownColumn {
+        let mut all = json!({"name": "a", "type": kind.name(), "nulls": 0, "distinct": {"about": 5, "exact": true}});
+        all.as_object_mut()
+            .unwrap()
+            .extend(figures.as_object().unwrap().clone());
+        ShownColumn {
+            field: Field::new("a", kind),
+            profile: Some(serde_json::from_value(all).unwrap()),
+            records: 1_000,
+            order: None,
+        }
+    }
+
+    #[test]
+    fn a_number_in_a_head_keeps_its_size() {
+        let number = FieldType::Number;
+        let decimal = FieldType::Decimal(2);
+        for (kind, min, max, low, high) in [
+            (
+                FieldType::Integer,
+                json!(i64::MIN),
+                json!(44_102),
+                "−9,223,372,036,854,775,808",
+                "44,102",
+            ),
+            (number, json!(1.234_567_890_123e-9), json!(-2.41), "1.23457e-9", "−2.41"),
+            (
+                number,
+                json!(-1_234_567.891_234_5),
+                json!(f64::MAX),
+                "−1,234,568",
+                "1.79769e308",
+            ),
+            (number, json!(1.0 / 3.0), json!(1234.5), "0.333333", "1,234.5"),
+            (
+                decimal,
+                json!("-123456789012345678.99"),
+                json!("1234567890.25"),
+                "−1.23457e17",
+                "1,234,567,890.25",
+            ),
+        ] {
+            let column = column(kind, &json!({"scale": 2, "min": min, "max": max, "mean": 1.0}));
+            assert_eq!((column.low().as_str(), column.high().as_str()), (low, high));
+        }
+        let mean = |mean: f64| column(number, &json!({"mean": mean})).distinct();
+        assert_eq!(mean(-2.0 / 3.0), "mean −0.667");
+        assert_eq!(mean(1_234_567.8), "mean 1,234,568");
+        assert_eq!(mean(1.234_567_890_123e-9), "mean 1.23e-9");
+    }
+
+    #[test]
+    fn a_share_is_all_or_none_only_if_it_is() {
+        for (count, all, words) in [
+            (0, 2_000, "0 %"),
+            (1, 2_000, "under 0.1 %"),
+            (12, 1_000, "1.2 %"),
+            (1, 3, "33 %"),
+            (994, 1_000, "99 %"),
+            (995, 1_000, "99.5 %"),
+            (999, 1_000, "99.9 %"),
+            (1_999, 2_000, "over 99.9 %"),
+            (u64::MAX - 1, u64::MAX, "over 99.9 %"),
+            (2_000, 2_000, "100 %"),
+            (0, 0, "0 %"),
+        ] {
+            assert_eq!(percent(count, all), words, "{count} of {all}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_which_nothing_is_seen_has_a_name() {
+        let top = json!([{"value": "", "count": 3, "exact": true}, {"value": " ", "count": 1, "exact": true}]);
+        let column = column(FieldType::String, &json!({"top": top, "other": 0, "empty": 3}));
+        assert_eq!(
+            (column.low(), column.high()),
+            ("empty text 75 %".to_owned(), "“ ” 25 %".to_owned())
+        );
     }
 }

@@ -3,6 +3,7 @@
 use types::money::MicroUsdc;
 use types::{Timestamp, Version};
 
+use crate::chrome::PageLayout;
 use crate::document;
 
 /// Most characters of the line below a title.
@@ -115,6 +116,26 @@ impl DatasetHead {
     /// Returns what a person says to an agent that buys the newest version.
     pub(crate) fn ask(&self) -> String {
         format!("Buy {} version {} on Sluice.", self.slug, self.version)
+    }
+
+    /// Returns the call by which an agent buys the newest version with credits.
+    pub(crate) fn buy(&self, chrome: &PageLayout) -> String {
+        let (base, slug, version) = (&chrome.base, &self.slug, self.version);
+        format!(
+            "curl -s {base}/projects/{slug}/buy -H \"Authorization: Bearer $SLUICE_KEY\" -H \"Content-Type: \
+             application/json\" -d '{{\"version\": {version}}}'"
+        )
+    }
+
+    /// Returns true if trial credit pays for a version.
+    pub(crate) fn takes_trial_credit(&self) -> bool {
+        matches!(
+            self.offer,
+            DatasetOffer::Priced {
+                takes_trial_credit: true,
+                ..
+            }
+        )
     }
 
     pub(crate) fn pull(&self) -> String {

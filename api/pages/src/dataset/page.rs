@@ -7,10 +7,16 @@ use super::DatasetTab;
 use super::column::{kind_words, percent};
 use super::head::{DatasetHead, DatasetOffer};
 use super::rows::DatasetRows;
+use crate::cell::escaped;
 use crate::chrome::{PageLayout, Theme};
 use crate::document::RenderedMarkdown;
 use crate::filters;
 use crate::said::Discussion;
+
+/// Most bytes of the table of the schema as HTML, which leaves the rest of a page room within 90 KB.
+const MAX_SCHEMA_BYTES: usize = 32 << 10;
+/// Bytes of a field beside its texts.
+const FIELD_BYTES: usize = 240;
 
 /// Summary of a version by a model.
 #[derive(Clone, Debug)]
@@ -34,6 +40,19 @@ pub struct VersionContributor {
     pub added: u64,
 }
 
+/// What proves the newest version.
+#[derive(Clone, Debug)]
+pub struct ProofOfVersion {
+    /// Content root of the version, 64 hexadecimal digits.
+    pub root: String,
+    /// Number of records that it is computed from.
+    pub records: u64,
+    /// Id of the key that manifests are signed with.
+    pub key: String,
+    /// Number and bytes of the files; none where they cannot be read.
+    pub files: Option<(u64, u64)>,
+}
+
 /// Field of the contract as the table of the schema has it.
 struct SchemaRow<'a> {
     name: &'a str,
@@ -41,6 +60,14 @@ struct SchemaRow<'a> {
     is_required: bool,
     meaning: String,
     figures: &'a str,
+}
+
+impl SchemaRow<'_> {
+    /// Returns about how many bytes of HTML the row is.
+    fn weight(&self) -> usize {
+        let texts = [self.name, &self.meaning, self.figures];
+        FIELD_BYTES + texts.into_iter().map(escaped).sum::<usize>()
+    }
 }
 
 /// Page at `GET /projects/{slug}`.
@@ -53,7 +80,7 @@ pub struct DatasetPage {
     contract: Contract,
     /// One line of figures for each field, in the order of the contract; empty where there are none.
     figures: Vec<String>,
-    root: Option<String>,
+    proof: Option<ProofOfVersion>,
     created_at: Timestamp,
     summary: Option<SummaryOfVersion>,
     contributors: Vec<VersionContributor>,
@@ -62,7 +89,7 @@ pub struct DatasetPage {
 }
 
 impl DatasetPage {
-    /// Creates the page. `figures` has a line for each field of the contract, and `root` is the content root of the newest
+    /// Creates the page. `figures` has a line for each field of the contract, and `proof` is of the newest
     /// version.
     #[expect(clippy::too_many_arguments, reason = "each is a section of the page")]
     pub fn new(
@@ -70,7 +97,7 @@ impl DatasetPage {
         head: DatasetHead,
         rows: DatasetRows,
         (contract, figures): (Contract, Vec<String>),
-        (root, created_at): (Option<String>, Timestamp),
+        (proof, created_at): (Option<ProofOfVersion>, Timestamp),
         summary: Option<SummaryOfVersion>,
         contributors: Vec<VersionContributor>,
         discussion: Discussion,
@@ -82,7 +109,7 @@ impl DatasetPage {
             rows,
             contract,
             figures,
-            root,
+            proof,
             created_at,
             summary,
             contributors,
@@ -90,7 +117,20 @@ impl DatasetPage {
         }
     }
 
-    fn schema(&self) -> impl Iterator<Item = SchemaRow<'_>> {
+    /// Returns the first fields, as many as there is room for, and how many there are beside them.
+    fn schema(&self) -> (Vec<SchemaRow<'_>>, usize) {
+        let mut left = MAX_SCHEMA_BYTES;
+        let fits = |row: &SchemaRow<'_>| {
+            let room = left.checked_sub(row.weight());
+            left = room.unwrap_or_default();
+            room.is_some()
+        };
+        let shown: Vec<_> = self.fields().take_while(fits).collect();
+        let others = self.contract.fields().len() - shown.len();
+        (shown, others)
+    }
+
+    fn fields(&self) -> impl Iterator<Item = SchemaRow<'_>> {
         self.contract.fields().iter().enumerate().map(|(at, field)| {
             let parts = [&field.title, &field.description, &field.unit];
             let parts: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();

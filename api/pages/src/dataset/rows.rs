@@ -7,14 +7,18 @@ use askama::filters::HtmlSafe;
 use operators::profile::ProfileLevel;
 use types::{Timestamp, Version};
 
-use super::column::{ColumnOrder, ShownColumn};
+use super::column::{ColumnOrder, ShownColumn, text_words};
 use super::head::{DatasetHead, DatasetOffer};
 use super::table::{ClosedRest, RecordRow, RecordTable};
+use crate::cell::escaped;
 use crate::chrome::{PageLayout, Theme};
 use crate::dataset::DatasetTab;
 use crate::filters;
 use crate::form::FieldError;
 use crate::number::{counted, grouped};
+
+/// Bytes of a choice of columns beside its texts.
+const CHOICE_BYTES: usize = 110;
 
 /// Version in the list of the viewer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +40,8 @@ pub struct ShownFilter {
     pub operator: String,
     /// Words of the comparison, such as `is not`.
     pub words: &'static str,
+    /// True if the comparison has a value.
+    pub has_value: bool,
     /// Value that is compared with; empty where there is none.
     pub value: String,
 }
@@ -51,11 +57,20 @@ pub struct ColumnChoice {
     pub here: bool,
 }
 
+impl ColumnChoice {
+    /// Returns the bytes of the choice as HTML, about.
+    pub(crate) fn weight(&self) -> usize {
+        CHOICE_BYTES + escaped(&self.value) + escaped(&self.label)
+    }
+}
+
 /// Rows that the reader may read, with what was chosen.
 #[derive(Clone, Debug)]
 pub struct ReadableRows {
     /// Newest versions, that of the rows among them.
     pub versions: Vec<VersionChoice>,
+    /// Bytes of the files of the version of the rows.
+    pub bytes: Option<u64>,
     /// Names of all columns that can be filtered.
     pub names: Vec<String>,
     /// Comparisons with their words in the address.
@@ -74,11 +89,15 @@ pub struct ReadableRows {
     pub offset: u64,
     /// Rows of a page at most.
     pub page: u64,
+    /// Token without which the service filters and orders nothing.
+    pub token: String,
+    /// Address of the page that asks the same in SQL.
+    pub sql: String,
     /// Filter that is not understood, as the reader typed it.
     pub typed: Option<ShownFilter>,
     /// What is wrong with it.
     pub errors: Vec<FieldError>,
-    /// True if filters and order of the address were not applied, because another site led here.
+    /// True if filters and order of the address were not applied, because no page of this service asks for them.
     pub is_asked: bool,
     /// Why there are no rows, and true if it helps to try again.
     pub failure: Option<(String, bool)>,
@@ -118,6 +137,10 @@ pub struct DatasetRows {
     table: RecordTable,
     state: RowsState,
     latest: Version,
+    /// Newest version that the reader may read.
+    newest: Option<Version>,
+    license: String,
+    form_token: String,
     now: crate::time::Instant,
 }
 
@@ -138,7 +161,9 @@ impl DatasetRows {
             (RowsState::Empty | RowsState::Closed, _) | (_, true) => "Columns without rows".to_owned(),
             _ => format!("Rows of version {}, table", grouped(version.0)),
         };
+        // A sample is for readers who may open no record.
         let record = format!("/projects/{}/rows?version={version}&row=", head.slug);
+        let record = matches!(state, RowsState::Readable(_)).then_some(record);
         let mut table = RecordTable::new(label, record, columns, rows);
         match &state {
             RowsState::Readable(_) => table.sortable(),
@@ -158,7 +183,20 @@ impl DatasetRows {
             table,
             state,
             latest: head.version,
+            newest: head.readable,
+            license: head.license.clone(),
+            form_token: chrome.form_token.clone(),
             now: chrome.now,
+        }
+    }
+
+    /// Offers the rows at an address of this service to a reader who may read them, and was led here by another site.
+    pub fn offer(&mut self, address: String) {
+        if !matches!(self.state, RowsState::Empty) {
+            self.table.offer(
+                "Another site led here, so they are not read yet.",
+                (address, "Show all rows".to_owned()),
+            );
         }
     }
 
@@ -225,12 +263,30 @@ impl DatasetRows {
         }
     }
 
+    /// Returns true if the rows are of another version than the one that the head of the page offers as a file.
+    fn is_older(&self) -> bool {
+        self.newest != Some(self.version)
+    }
+
+    /// Returns the newest version that can be read, if some before it are not in the list.
+    fn newest_of_others(&self) -> Option<Version> {
+        let listed = self.readable()?.versions.len() as u64;
+        self.newest.filter(|newest| newest.0 > listed)
+    }
+
     fn title(&self) -> String {
         match &self.state {
             RowsState::Preview(_) => format!("Sampled rows of version {}", grouped(self.version.0)),
             RowsState::Readable(_) => format!("Rows of version {}", grouped(self.version.0)),
             RowsState::Closed | RowsState::Empty => "Rows".to_owned(),
         }
+    }
+}
+
+impl ShownFilter {
+    /// Returns the value as a person reads it, if the comparison has one.
+    fn said(&self) -> Option<String> {
+        self.has_value.then(|| text_words(&self.value, usize::MAX))
     }
 }
 
@@ -252,6 +308,7 @@ impl ReadableRows {
             column: String::new(),
             operator: String::new(),
             words: "",
+            has_value: true,
             value: String::new(),
         })
     }

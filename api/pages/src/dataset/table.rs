@@ -22,6 +22,8 @@ pub struct RecordRow {
     pub place: Option<u64>,
     /// Values as JSON; none where the record has no such member.
     pub values: Vec<Option<Box<RawValue>>>,
+    /// True for each value that is a text with the beginning of the JSON of the value; none where all are whole.
+    pub begun: Vec<bool>,
 }
 
 /// Row with its cells as texts.
@@ -37,8 +39,8 @@ struct TextRow {
 pub(crate) struct RecordTable {
     /// Name of the region that the table scrolls in.
     label: String,
-    /// Address of a record, up to its number.
-    record: String,
+    /// Address of a record, up to its number, where records can be opened.
+    record: Option<String>,
     columns: Vec<ShownColumn>,
     rows: Vec<TextRow>,
     /// What stands in the place of the rows that are not shown.
@@ -61,17 +63,21 @@ pub(crate) struct ClosedRest {
 
 impl RecordTable {
     /// Creates a table of as many of the rows as fit, at least one. The numbers of the records are links to `record`, which
-    /// is the address of a record up to its number.
-    pub(crate) fn new(label: String, record: String, columns: Vec<ShownColumn>, rows: Vec<RecordRow>) -> Self {
+    /// is the address of a record up to its number, or no links without one.
+    pub(crate) fn new(label: String, record: Option<String>, columns: Vec<ShownColumn>, rows: Vec<RecordRow>) -> Self {
         let mut left = MAX_TABLE_BYTES.saturating_sub(columns.iter().map(ShownColumn::weight).sum());
         let mut shown: Vec<TextRow> = Vec::with_capacity(rows.len());
         for row in rows {
             let cells = columns.iter().enumerate().map(|(at, column)| {
                 let value = row.values.get(at).and_then(Option::as_deref);
-                TableCell::of_record(column.field.kind, value)
+                match value {
+                    Some(value) if row.begun.get(at) == Some(&true) => TableCell::of_begun_json(value),
+                    value => TableCell::of_record(column.field.kind, value),
+                }
             });
             let cells: Vec<_> = cells.collect();
-            let weight = ROW_BYTES + record.len() + cells.iter().map(TableCell::weight).sum::<usize>();
+            let link = record.as_ref().map_or(0, String::len);
+            let weight = ROW_BYTES + link + cells.iter().map(TableCell::weight).sum::<usize>();
             if weight > left && !shown.is_empty() {
                 break;
             }
@@ -109,6 +115,15 @@ impl RecordTable {
 
     pub(crate) fn close(&mut self, rest: ClosedRest) {
         self.rest = Some(rest);
+    }
+
+    /// Says why the rest is not shown, and where it is.
+    pub(crate) fn offer(&mut self, text: &str, link: (String, String)) {
+        if let Some(rest) = &mut self.rest {
+            rest.is_locked = false;
+            text.clone_into(&mut rest.text);
+            rest.link = Some(link);
+        }
     }
 
     /// Returns the cells of a row, each with the class of its column.

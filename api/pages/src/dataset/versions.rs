@@ -8,7 +8,9 @@ use super::DatasetTab;
 use super::column::ShownColumn;
 use super::growth::{GrowthChart, GrowthPoint};
 use super::head::{DatasetHead, DatasetOffer};
+use super::rows::ColumnChoice;
 use crate::cell::{TableCell, escaped};
+use crate::chart::{BarCount, Bars};
 use crate::chrome::{PageLayout, Theme};
 use crate::filters;
 use crate::number::{counted, grouped};
@@ -17,6 +19,17 @@ use crate::number::{counted, grouped};
 const MAX_ADDED_BYTES: usize = 60 << 10;
 /// Bytes of an added row beside its cells.
 const ROW_BYTES: usize = 120;
+/// Bytes of the head of a column beside its name.
+const HEAD_BYTES: usize = 70;
+
+/// Records of a batch that a merge left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeftOutRecords {
+    /// Records that were there before, or twice in the batch.
+    pub copies: u64,
+    /// Records that a check refused.
+    pub refused: u64,
+}
 
 /// Version of a dataset.
 #[derive(Clone, Debug)]
@@ -25,6 +38,8 @@ pub struct DatasetVersion {
     pub version: Version,
     /// Records that it added.
     pub added: u64,
+    /// Records of its batch that were left out; none where that is not kept.
+    pub left_out: Option<LeftOutRecords>,
     /// Records of the version.
     pub records: u64,
     /// Bytes of its files; none where they cannot be read.
@@ -56,8 +71,27 @@ pub struct DatasetVersionsPage {
 }
 
 impl DatasetVersionsPage {
-    fn chart(&self) -> Option<GrowthChart> {
+    fn growth(&self) -> Option<GrowthChart> {
         GrowthChart::of(&self.growth)
+    }
+
+    /// Draws the new rows of the versions of the page, oldest first; nothing below two.
+    fn additions(&self) -> Option<Bars> {
+        let (newest, oldest) = (self.versions.first()?, self.versions.last()?);
+        if self.versions.len() < 2 {
+            return None;
+        }
+        let bars = self.versions.iter().rev().map(|version| BarCount {
+            name: format!("v{}", grouped(version.version.0)),
+            count: version.added,
+        });
+        let aside = format!("v{} to v{}", grouped(oldest.version.0), grouped(newest.version.0));
+        Some(Bars::of_counts("New rows", aside, &bars.collect::<Vec<_>>()))
+    }
+
+    /// Returns true if not every version is on the page.
+    fn has_others(&self) -> bool {
+        self.earlier.is_some() || self.newest.is_some()
     }
 
     fn label(&self) -> String {
@@ -82,6 +116,8 @@ pub struct VersionFile {
     pub rows: u64,
     /// Bytes of the file.
     pub bytes: u64,
+    /// Version of its first row.
+    pub since: Version,
     /// SHA-256 of the file, in hexadecimal digits.
     pub sha256: String,
 }
@@ -108,18 +144,28 @@ struct AddedTextRow {
     cells: Vec<TableCell>,
 }
 
-/// Rows that a version has and an earlier one has not.
+/// Rows that a version has and an earlier one has not, newest first.
 #[derive(Clone, Debug)]
 pub struct AddedRows {
     columns: Vec<ShownColumn>,
+    choices: Vec<ColumnChoice>,
+    has_ranges: bool,
     rows: Vec<AddedTextRow>,
     offset: u64,
 }
 
 impl AddedRows {
-    /// Takes as many of the rows after the first `offset` as fit on a page, at least one.
-    pub fn new(columns: Vec<ShownColumn>, rows: Vec<AddedRow>, offset: u64) -> Self {
-        let mut left = MAX_ADDED_BYTES;
+    /// Takes as many of the rows as fit on a page, at least one. `choices` are the columns to choose from, by ranges if
+    /// `has_ranges`, and `offset` is the number of newer rows.
+    pub fn new(
+        columns: Vec<ShownColumn>,
+        (choices, has_ranges): (Vec<ColumnChoice>, bool),
+        rows: Vec<AddedRow>,
+        offset: u64,
+    ) -> Self {
+        let heads = columns.iter().map(|column| HEAD_BYTES + escaped(&column.field.name));
+        let chosen = choices.iter().map(ColumnChoice::weight);
+        let mut left = MAX_ADDED_BYTES.saturating_sub(heads.chain(chosen).sum());
         let mut shown: Vec<AddedTextRow> = Vec::with_capacity(rows.len());
         for row in rows {
             let cells = columns.iter().enumerate().map(|(at, column)| {
@@ -141,6 +187,8 @@ impl AddedRows {
         }
         Self {
             columns,
+            choices,
+            has_ranges,
             rows: shown,
             offset,
         }
@@ -158,6 +206,16 @@ impl AddedRows {
             .zip(&row.cells)
             .map(|(column, cell)| (cell, column.class()))
     }
+}
+
+/// What became of some records of a batch, as a bar.
+struct OutcomeBar {
+    words: &'static str,
+    count: u64,
+    class: &'static str,
+    /// Width in a drawing of 100, with two decimals.
+    width: String,
+    y: usize,
 }
 
 /// Page at `GET /projects/{slug}/versions/{n}`: one version.
@@ -178,6 +236,12 @@ pub struct DatasetVersionPage {
     pub file_count: Option<u64>,
     /// Its files, for who may read it.
     pub files: Vec<VersionFile>,
+    /// Source of the records as it was declared, for the account that sent them and that of the dataset.
+    pub source: Option<String>,
+    /// Id of the key that manifests are signed with.
+    pub key: String,
+    /// Chosen columns as a member of an address, such as `&cols=a`; empty for the usual ones.
+    pub chosen: String,
     /// Version after which the rows begin.
     pub from: Version,
     /// Number of rows after that version.
@@ -186,6 +250,8 @@ pub struct DatasetVersionPage {
     pub rows: Option<AddedRows>,
     /// Why rows that the reader may read are not shown.
     pub failure: Option<String>,
+    /// True if the reader may read them and was led here by another site, so that they are not read yet.
+    pub is_offered: bool,
 }
 
 impl DatasetVersionPage {
@@ -198,13 +264,75 @@ impl DatasetVersionPage {
         (self.version.version < self.head.version).then(|| Version(self.version.version.0 + 1))
     }
 
+    /// Returns the content root of the version before, with its number.
+    fn root_before(&self) -> Option<(Version, &str)> {
+        self.before().zip(self.root_before.as_deref())
+    }
+
     fn is_readable(&self) -> bool {
         self.head.readable >= Some(self.version.version)
+    }
+
+    /// Returns the newest version that the reader may read, if it is a later one.
+    fn newer(&self) -> Option<Version> {
+        self.head.readable.filter(|readable| *readable > self.version.version)
     }
 
     fn verify(&self) -> String {
         let (slug, version) = (&self.head.slug, self.version.version);
         format!("sluice pull {slug} --version {version} && sluice verify {slug}")
+    }
+
+    /// Returns the call for the signed manifest.
+    fn manifest(&self) -> String {
+        let (base, slug, version) = (&self.chrome.base, &self.head.slug, self.version.version);
+        format!(
+            "curl -s \"{base}/projects/{slug}/manifest?version={version}\" -H \"Authorization: Bearer $SLUICE_KEY\""
+        )
+    }
+
+    /// Returns the number of records of the batch that became the version.
+    fn sent(&self) -> u64 {
+        let left_out = self.version.left_out;
+        let left_out = left_out.map_or(0, |left| left.copies.saturating_add(left.refused));
+        self.version.added.saturating_add(left_out)
+    }
+
+    /// Returns what became of the records of the batch, if that is kept.
+    fn outcome(&self) -> Option<Vec<OutcomeBar>> {
+        let left = self.version.left_out?;
+        let sent = self.sent().max(1);
+        let bars = [
+            ("added", self.version.added, "b1"),
+            ("copies, left out", left.copies, "b3"),
+            ("refused, left out", left.refused, "b4"),
+        ];
+        let bar = |(at, (words, count, class)): (usize, (&'static str, u64, &'static str))| {
+            let hundredths = u128::from(count) * 10_000 / u128::from(sent);
+            OutcomeBar {
+                words,
+                count,
+                class,
+                width: format!("{}.{:02}", hundredths / 100, hundredths % 100),
+                // A row of words is 24 units high.
+                y: at * 24 + 5,
+            }
+        };
+        Some(bars.into_iter().enumerate().map(bar).collect())
+    }
+
+    /// Returns the drawing in words.
+    fn outcome_words(&self, bars: &[OutcomeBar]) -> String {
+        let parts: Vec<_> = bars
+            .iter()
+            .map(|bar| format!("{} {}", grouped(bar.count), bar.words))
+            .collect();
+        format!("Of {}: {}", counted(self.sent(), "row", "rows"), parts.join("; "))
+    }
+
+    /// Returns the number of files that are not listed.
+    fn other_files(&self) -> u64 {
+        self.file_count.unwrap_or(0).saturating_sub(self.files.len() as u64)
     }
 
     /// Returns versions to compare with, each once.
@@ -233,7 +361,10 @@ impl DatasetVersionPage {
     /// Returns the address of other rows of the comparison.
     fn at(&self, offset: u64) -> String {
         let (slug, version, from) = (&self.head.slug, self.version.version, self.from);
-        format!("/projects/{slug}/versions/{version}?from={from}&offset={offset}")
+        format!(
+            "/projects/{slug}/versions/{version}?from={from}&offset={offset}{}",
+            self.chosen
+        )
     }
 
     fn previous(&self, rows: &AddedRows) -> Option<String> {

@@ -12,8 +12,8 @@ use super::{Book, Texts, ago, person, visitor};
 use crate::{
     AddedRow, AddedRows, ColumnChoice, ColumnOrder, DatasetHead, DatasetOffer, DatasetPage, DatasetRecordPage,
     DatasetRows, DatasetRowsPage, DatasetTab, DatasetVersion, DatasetVersionPage, DatasetVersionsPage, Discussion,
-    Error, FieldError, GrowthPoint, PageLayout, PreviewRows, ReadableRows, RecordRow, RowsState, ShownColumn,
-    ShownFilter, SummaryOfVersion, VersionChoice, VersionContributor, VersionFile, WholeRecord,
+    Error, FieldError, GrowthPoint, LeftOutRecords, PageLayout, PreviewRows, ProofOfVersion, ReadableRows, RecordRow,
+    RowsState, ShownColumn, ShownFilter, SummaryOfVersion, VersionChoice, VersionContributor, VersionFile, WholeRecord,
 };
 
 /// Comparisons of the samples.
@@ -118,6 +118,7 @@ fn rows(texts: &Texts, count: u64) -> Vec<RecordRow> {
         .map(|place| RecordRow {
             place: Some(place),
             values: values(texts),
+            begun: Vec::new(),
         })
         .collect();
     if let Some(row) = rows.last_mut() {
@@ -164,6 +165,7 @@ fn readable(texts: &Texts) -> ReadableRows {
     };
     ReadableRows {
         versions: vec![choice(1_242, "latest", true), choice(1_241, "", false)],
+        bytes: Some(6_300_000),
         names: fields(texts).into_iter().map(|field| field.name).collect(),
         operators: OPERATORS,
         filters: Vec::new(),
@@ -180,6 +182,8 @@ fn readable(texts: &Texts) -> ReadableRows {
         found: None,
         offset: 0,
         page: 50,
+        token: "cm93cy10b2tlbg".to_owned(),
+        sql: "/projects/tide-gauges/sql?version=1242".to_owned(),
         typed: None,
         errors: Vec::new(),
         is_asked: false,
@@ -192,6 +196,7 @@ fn filter(texts: &Texts) -> ShownFilter {
         column: name(texts, ""),
         operator: "is".to_owned(),
         words: "is",
+        has_value: true,
         value: texts.text.chars().take(200).collect(),
     }
 }
@@ -232,6 +237,12 @@ fn page(
         text: texts.text.clone(),
         model: texts.word.clone(),
     };
+    let proof = ProofOfVersion {
+        root: "83b419cc".repeat(8),
+        records: 839_412,
+        key: "557eb63353d68c62".to_owned(),
+        files: Some((9, 6_400_000)),
+    };
     let contributor = VersionContributor {
         agent: texts.name.clone(),
         contributions: 183,
@@ -242,7 +253,7 @@ fn page(
         head,
         rows,
         (contract, figures),
-        ((!is_empty).then(|| "83b419cc".repeat(8)), before(90_000)),
+        ((!is_empty).then_some(proof), before(90_000)),
         (!is_empty).then_some(summary),
         if is_empty { Vec::new() } else { vec![contributor] },
         if is_empty {
@@ -256,6 +267,8 @@ fn page(
 pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     first_pages(book, texts)?;
     viewers(book, texts)?;
+    previews(book, texts)?;
+    record(book, texts)?;
     versions(book, texts)
 }
 
@@ -268,8 +281,11 @@ fn first_pages(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     });
     let (chrome, locked) = (visitor(path), head(texts, priced(None), None));
     let mut sampled = rows(texts, 3);
-    for row in &mut sampled {
-        row.place = None;
+    if let Some(row) = sampled.first_mut() {
+        // The last column is JSON, and was cut.
+        row.values.truncate(7);
+        row.values.push(to_raw_value("{\"type\":\"be").ok());
+        row.begun = (0..8).map(|column| column == 7).collect();
     }
     let shown = DatasetRows::new(
         &chrome,
@@ -317,6 +333,25 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             },
         ),
         (
+            "rows-none",
+            None,
+            ReadableRows {
+                filters: vec![
+                    ShownFilter {
+                        value: String::new(),
+                        ..filter(texts)
+                    },
+                    ShownFilter {
+                        words: "is null",
+                        has_value: false,
+                        value: String::new(),
+                        ..filter(texts)
+                    },
+                ],
+                ..readable(texts)
+            },
+        ),
+        (
             "rows-typed",
             None,
             ReadableRows {
@@ -348,6 +383,27 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         };
         book.add(&format!("dataset-{name}"), &page)?;
     }
+    // An earlier version than the newest that was bought.
+    let chrome = person(path, texts, 0);
+    let bought = head(texts, priced(Some(Version(1_242))), Some(Version(1_242)));
+    let state = RowsState::Readable(Box::new(readable(texts)));
+    let page = DatasetRowsPage {
+        rows: DatasetRows::new(
+            &chrome,
+            &bought,
+            (Version(1_198), 835_732),
+            (columns(texts, None), rows(texts, 3)),
+            state,
+        ),
+        head: bought,
+        chrome,
+    };
+    book.add("dataset-rows-older", &page)?;
+    Ok(())
+}
+
+fn previews(book: &mut Book, texts: &Texts) -> Result<(), Error> {
+    let path = "/projects/tide-gauges/rows?version=1242";
     let (chrome, head_of_free) = (visitor(path), head(texts, DatasetOffer::Free, None));
     let page = DatasetRowsPage {
         rows: DatasetRows::new(
@@ -361,6 +417,32 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         chrome,
     };
     book.add("dataset-rows-closed", &page)?;
+    let (chrome, head_of_free) = (
+        person(path, texts, 0),
+        head(texts, DatasetOffer::Free, Some(Version(1_242))),
+    );
+    let preview = RowsState::Preview(PreviewRows {
+        level: ProfileLevel::Full,
+        made_at: before(600),
+        is_cut: false,
+    });
+    let mut sampled = DatasetRows::new(
+        &chrome,
+        &head_of_free,
+        (Version(1_242), 839_412),
+        (columns(texts, None), rows(texts, 3)),
+        preview,
+    );
+    sampled.offer(path.to_owned());
+    let page = DatasetRowsPage {
+        rows: sampled,
+        head: head_of_free,
+        chrome,
+    };
+    book.add("dataset-rows-offered", &page)
+}
+
+fn record(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     let record = WholeRecord {
         version: Version(1_242),
         records: 839_412,
@@ -381,6 +463,7 @@ fn version(texts: &Texts, number: u64) -> DatasetVersion {
     DatasetVersion {
         version: Version(number),
         added: 84,
+        left_out: Some(LeftOutRecords { copies: 24, refused: 0 }),
         records: number * 84,
         bytes: Some(6_000_000),
         agent: texts.name.clone(),
@@ -416,10 +499,15 @@ fn versions(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         name: "part-00000000000000000001.parquet".to_owned(),
         rows: 735_840,
         bytes: 5_488_220,
+        since: Version(1_024),
         sha256: "59e0a3cc".repeat(8),
     };
-    let is_read = AddedRows::new(columns(texts, None), vec![added], 0);
-    for (name, rows, files) in [("", Some(is_read), vec![file]), ("-locked", None, Vec::new())] {
+    let is_read = AddedRows::new(columns(texts, None), (readable(texts).columns, false), vec![added], 0);
+    for (name, rows, files, is_offered) in [
+        ("", Some(is_read), vec![file], false),
+        ("-locked", None, Vec::new(), false),
+        ("-led", None, Vec::new(), true),
+    ] {
         let page = DatasetVersionPage {
             chrome: visitor("/projects/tide-gauges/versions/1239"),
             head: DatasetHead {
@@ -430,11 +518,15 @@ fn versions(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             root_before: Some("c728a4ea".repeat(8)),
             near: (1_238..=1_240).map(|number| version(texts, number)).collect(),
             file_count: Some(7),
+            source: rows.as_ref().map(|_| texts.text.clone()),
+            key: "557eb63353d68c62".to_owned(),
+            chosen: String::new(),
             files,
             from: Version(1_238),
             added: 84,
             rows,
             failure: None,
+            is_offered,
         };
         book.add(&format!("dataset-version{name}"), &page)?;
     }

@@ -138,6 +138,8 @@ fn answer(texts: &Texts, rows: usize, is_over_time: bool) -> SqlAnswer {
             column("sensor", AnswerColumnKind::Other),
         ],
         rows: (0..rows).map(row).collect(),
+        column_count: 4,
+        row_count: rows,
         is_cut: rows == 30,
         millis: 210,
         link: format!("https://sluice.example{PATH}?version=1242&q=SELECT+1"),

@@ -30,7 +30,7 @@ fn many(count: usize) -> Vec<Vec<TableCell>> {
 
 #[track_caller]
 fn drawn(columns: &[AnswerColumn], rows: &[Vec<TableCell>], form: ChartForm) -> Vec<Element> {
-    match AnswerChart::of(columns, rows, false, form) {
+    match AnswerChart::of(columns, rows, (rows.len(), false), form) {
         AnswerChart::Drawn(chart) => elements(&format!("<!doctype html>{chart}")),
         AnswerChart::Absent(reason) => panic!("{reason}"),
         AnswerChart::Unwanted => panic!("nobody wants it"),
@@ -39,7 +39,7 @@ fn drawn(columns: &[AnswerColumn], rows: &[Vec<TableCell>], form: ChartForm) -> 
 
 #[track_caller]
 fn absent(columns: &[AnswerColumn], rows: &[Vec<TableCell>]) -> String {
-    match AnswerChart::of(columns, rows, false, ChartForm::Fitting) {
+    match AnswerChart::of(columns, rows, (rows.len(), false), ChartForm::Fitting) {
         AnswerChart::Absent(reason) => reason,
         AnswerChart::Drawn(_) | AnswerChart::Unwanted => panic!("there is no reason"),
     }
@@ -96,7 +96,7 @@ fn a_chart_takes_from_2_to_200_rows() {
             }
         }
     }
-    let reason = AnswerChart::of(&columns, &many(1_000), true, ChartForm::Fitting);
+    let reason = AnswerChart::of(&columns, &many(1_000), (1_000, true), ChartForm::Fitting);
     assert!(matches!(reason, AnswerChart::Absent(reason) if reason.contains("more than 1,000 rows")));
 }
 
@@ -108,7 +108,7 @@ fn a_chart_needs_numbers_and_something_beside_them() {
     assert!(absent(&[text.clone(), other.clone()], &many(5)).contains("no column of numbers"));
     assert!(absent(&[number.clone(), other], &many(5)).contains("no column of texts or times"));
     assert!(absent(&[], &[]).contains("no column of numbers"));
-    let unwanted = AnswerChart::of(&[text, number], &many(5), false, ChartForm::Unwanted);
+    let unwanted = AnswerChart::of(&[text, number], &many(5), (5, false), ChartForm::Unwanted);
     assert!(matches!(unwanted, AnswerChart::Unwanted));
 }
 
@@ -161,7 +161,7 @@ fn hard_numbers_stay_within_the_drawing() {
         for right in hard {
             let points = rows(&[("a", Some(left)), ("b", Some(right)), ("c", Some(left))]);
             for form in [ChartForm::Bars, ChartForm::Line] {
-                let text = match AnswerChart::of(&columns, &points, false, form) {
+                let text = match AnswerChart::of(&columns, &points, (points.len(), false), form) {
                     AnswerChart::Drawn(chart) => chart.to_string(),
                     _ => panic!("{left} {right}"),
                 };

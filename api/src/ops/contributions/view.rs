@@ -252,13 +252,8 @@ impl ContributionView {
 
     /// Sets the counts of a decided contribution by the tallies of its gates.
     fn count(&mut self, tallies: Option<Vec<Tally>>) {
-        let sum = |count: fn(&Tally) -> u32| {
-            let tallies = tallies.as_ref()?.iter();
-            Some(tallies.map(|tally| u64::from(count(tally))).sum())
-        };
         self.validation = None;
-        self.dropped_count = sum(|tally| tally.dropped);
-        self.refused_count = sum(|tally| tally.refused);
+        (self.dropped_count, self.refused_count) = tallies.as_deref().map(left_out).unzip();
         self.summary = tallies
             .as_deref()
             .zip(self.accepted_count)
@@ -339,6 +334,17 @@ async fn allowance(cx: &Cx) -> Result<ContributionAllowance, ApiError> {
         .allowance_used(operator, AllowanceKind::Contribution, cx.now.day());
     let limit = cx.app.limits.public_contributions_per_day;
     Ok(ContributionAllowance::new(limit, used.await?, cx.now))
+}
+
+/// Returns the numbers of duplicates and of refused records that a merge left out.
+fn left_out(tallies: &[Tally]) -> (u64, u64) {
+    let sum = |count: fn(&Tally) -> u32| tallies.iter().map(|tally| u64::from(count(tally))).sum();
+    (sum(|tally| tally.dropped), sum(|tally| tally.refused))
+}
+
+/// Returns the numbers of duplicates and of refused records that a merged version left out, by its stored tallies.
+pub(in crate::ops) fn stored_left_out(text: &str) -> Result<(u64, u64), ApiError> {
+    Ok(left_out(&tallies(text)?))
 }
 
 fn tallies(text: &str) -> Result<Vec<Tally>, ApiError> {

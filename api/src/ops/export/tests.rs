@@ -103,3 +103,23 @@ async fn what_is_read_counts_toward_egress_of_the_readers_operator() {
     app.egress.store(&app.store, app.clock.now()).await.unwrap();
     assert_eq!(app.store.egress(operator, month).await.unwrap(), bytes);
 }
+
+#[tokio::test]
+async fn an_operator_that_is_suspended_while_an_export_waits_gets_none() {
+    let (service, mine, theirs) = scene(&json!({})).await;
+    service.merged(&mine, "weather", &named(0..1)).await;
+    let links = service.get("/credits", Some(&theirs)).await.json();
+    let link = links["topUp"].as_str().unwrap();
+    let operator: OperatorId = link.split("operator=").nth(1).unwrap().parse().unwrap();
+    let suspended = async {
+        let (store, now) = (&service.app.store, service.app.clock.now());
+        store.operator_suspend(operator, "spam".to_owned(), now).await.unwrap();
+    };
+    let waiting = service.get("/projects/weather/export?version=1", Some(&theirs));
+    let exports = &service.app.process.exports;
+    let (got, ()) = tokio::join!(waiting, exports.while_awaited(operator, suspended));
+    assert_eq!(
+        (got.status.as_u16(), &got.json()["error"]),
+        (401, &json!("account_suspended"))
+    );
+}

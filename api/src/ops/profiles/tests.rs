@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::call::room::ANSWER_BYTES;
-use crate::testing::Service;
+use crate::testing::{Service, config, limits, tariff};
 
 /// A service with an agent of a new operator.
 async fn service() -> (Service, String) {
@@ -106,4 +106,47 @@ async fn a_version_that_does_not_exist_is_missing_and_one_that_is_lost_says_so()
             assert_eq!(got.status, 400, "{broken}");
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whole_rows_count_as_egress_and_are_cut_where_none_is_left() {
+    let prices = pay::Tariff {
+        free_egress_bytes: 30_000,
+        ..tariff()
+    };
+    let service = Service::priced(config(), limits(), prices).await;
+    let token = service.operator_at("ada@example.org").await;
+    let key = service.agent(&token, "ada").await;
+    service.project(&key, "texts", &json!({})).await;
+    let records: Vec<Value> = (0..20)
+        .map(|number| json!({"name": format!("{number} {}", "x".repeat(900))}))
+        .collect();
+    service.merged(&key, "texts", &records).await;
+    let (app, month) = (&service.app, service.app.clock.now().month());
+    let operator = app
+        .store
+        .operator_by_email("ada@example.org")
+        .await
+        .unwrap()
+        .unwrap()
+        .id;
+    service.granted(operator, 1_000_000).await;
+    let path = "/projects/texts/preview?version=1";
+    for (credential, is_cut) in [
+        (None, true),
+        (Some(key.as_str()), false),
+        (Some(&key), true),
+        (None, true),
+    ] {
+        let got = service.get(path, credential).await;
+        let shown = got.json();
+        assert_eq!((got.status.as_u16(), &shown["cut"]), (200, &json!(is_cut)));
+        let characters = shown["rows"][0]["name"].as_str().unwrap().len();
+        assert_eq!(characters == 500, is_cut, "{characters}");
+    }
+    app.egress.store(&app.store, app.clock.now()).await.unwrap();
+    let bytes: usize = records.iter().map(|record| record.to_string().len()).sum();
+    assert_eq!(app.store.egress(operator, month).await.unwrap(), bytes as u64);
+    let balances = app.store.money().balances(&app.pay.asset, operator).await.unwrap();
+    assert_eq!(balances.credits.0, 1_000_000);
 }

@@ -122,6 +122,9 @@ pub(in crate::ops) async fn ask(cx: &Cx, project: &Project, asked: &AskedQuery<'
     let answered = sandbox.query(&contract, &snapshot, &query).await;
     // The lease ends before the answer is sent, since a client may send its next query as soon as it has the answer.
     lease.end().await;
+    // It waited for the lease, for a place and for the answer. An error of a statement can name values, so it is held
+    // back, too.
+    reading::still_entitled(cx, project, snapshot.version(), asked.version).await?;
     let answered = answered.map_err(|failure| api_error(cx, failure))?;
     Ok(QueryAnswered {
         version: snapshot.version(),

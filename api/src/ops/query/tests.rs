@@ -182,3 +182,57 @@ async fn a_version_that_is_too_large_is_refused_with_a_hint() {
         "{body}"
     );
 }
+
+/// What can end the right to read while a statement runs.
+#[derive(Clone, Copy, Debug)]
+enum RightEnded {
+    Takedown,
+    Refund,
+    Suspension,
+}
+
+#[tokio::test]
+async fn a_right_that_ends_while_a_query_runs_ends_its_answer() {
+    for (end, status, code) in [
+        (RightEnded::Takedown, 404, "not_found"),
+        (RightEnded::Refund, 402, "payment_required"),
+        (RightEnded::Suspension, 401, "account_suspended"),
+    ] {
+        // An error of a statement can name values, too.
+        for sql in ["pause count", "pause fail"] {
+            let service = Service::start().await;
+            let seller = service.operator_at("seller@example.org").await;
+            let buyer = service.operator_at("buyer@example.org").await;
+            let operator = async |email: &str| service.app.store.operator_by_email(email).await.unwrap().unwrap().id;
+            let mine = service.agent(&seller, "mine").await;
+            let theirs = service.agent(&buyer, "theirs").await;
+            let paid = json!({"access": "paid", "price": "0.25"});
+            service.project(&mine, "weather", &paid).await;
+            service.merged(&mine, "weather", &[json!({"name": "a"})]).await;
+            let buyer = operator("buyer@example.org").await;
+            service.granted(buyer, 1_000_000).await;
+            let bought = service.call("POST", "/projects/weather/buy", Some(&theirs), "{}").await;
+            assert_eq!(bought.status, 200);
+            let asked = json!({ "sql": sql });
+            let ended = async {
+                service.sandbox.hanging.notified().await;
+                match end {
+                    RightEnded::Takedown => service.took_down("weather").await,
+                    RightEnded::Refund => service.refunded(operator("seller@example.org").await).await,
+                    RightEnded::Suspension => {
+                        let (store, now) = (&service.app.store, service.app.clock.now());
+                        store.operator_suspend(buyer, "spam".to_owned(), now).await.unwrap();
+                    }
+                }
+                service.sandbox.going_on.notify_one();
+            };
+            let (got, ()) = tokio::join!(ask(&service, &theirs, &asked), ended);
+            assert_eq!(
+                (got.status.as_u16(), &got.json()["error"]),
+                (status, &json!(code)),
+                "{end:?} during `{sql}`: {}",
+                got.text()
+            );
+        }
+    }
+}

@@ -8,7 +8,7 @@ mod select;
 mod versions;
 
 use operators::profile;
-use pages::{DatasetPage, DatasetTab, Discussion, SummaryOfVersion, VersionContributor};
+use pages::{DatasetPage, DatasetTab, Discussion, ProofOfVersion, SummaryOfVersion, VersionContributor};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::ItemKind;
@@ -86,13 +86,24 @@ async fn dataset(cx: Cx, input: DatasetPagePath) -> Result<PageResponse, ApiErro
     } else {
         Discussion::default()
     };
-    let root = project.head.as_ref().filter(|_| project.version > Version::EMPTY);
+    let proof = match project.head.as_ref().filter(|_| project.version > Version::EMPTY) {
+        Some(newest) => Some(ProofOfVersion {
+            root: newest.root.clone(),
+            records: project.record_count,
+            key: versions::current_key(&cx).await?,
+            files: scene
+                .latest
+                .as_ref()
+                .map(|latest| (latest.parts().len() as u64, latest.bytes())),
+        }),
+        None => None,
+    };
     let page = DatasetPage::new(
         chrome,
         head,
         rows,
         (scene.contract.clone(), figures.map(profile::summary).collect()),
-        (root.map(|head| head.root.clone()), project.created_at),
+        (proof, project.created_at),
         summary,
         contributors.collect(),
         discussion,

@@ -54,7 +54,7 @@ struct DownloadForm {
 async fn download(cx: Cx, input: DownloadForm) -> Result<FileDownload, ApiError> {
     let project = entitlement::visible(&cx, &input.slug).await?;
     let snapshot = reading::entitled(&cx, &project, Some(Version(input.version))).await?;
-    let pieces = export::records(&cx, &snapshot, input.format).await?;
+    let pieces = export::records(&cx, &project, &snapshot, input.format).await?;
     let name = input
         .format
         .file_name(&format!("{}-v{}", project.slug, snapshot.version()));

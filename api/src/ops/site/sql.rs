@@ -7,10 +7,11 @@
 mod examples;
 mod place;
 
+use futures_util::future::OptionFuture;
 use http::{Method, StatusCode};
 use pages::{
-    AnswerColumnKind, ChartForm, DatasetTab, SqlAccess, SqlAnswer, SqlExample, SqlOutcome, SqlPage, SqlProblem,
-    SqlQuestion, TableCell,
+    AnswerColumnKind, ChartForm, DatasetTab, NeededCells, SqlAccess, SqlAnswer, SqlExample, SqlOutcome, SqlPage,
+    SqlProblem, SqlQuestion, TableCell,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -150,6 +151,11 @@ async fn opened(cx: Cx, input: SqlPageQuery) -> Result<PageResponse, ApiError> {
 }
 
 async fn sent(cx: Cx, input: SqlForm) -> Result<SqlResponse, ApiError> {
+    // An answer is whole in memory, so only a few of an operator exist at once, as with those to its agents. Nothing is
+    // read before there is room, so nothing is old when it is used.
+    let answers = &cx.app.process.answers;
+    let permit = cx.operator().map(|operator| answers.acquire(operator));
+    let _permit = OptionFuture::from(permit).await;
     // What the page shows may be half a second old, the right to run a statement may not.
     let project = entitlement::visible(&cx, &input.slug).await?;
     let scene = DatasetScene::find(&cx, &input.slug).await?;
@@ -160,12 +166,10 @@ async fn sent(cx: Cx, input: SqlForm) -> Result<SqlResponse, ApiError> {
         limit: asked_limit(&cx, input.limit),
         chart: ChartForm::of(input.chart.as_deref().unwrap_or_default()),
     };
-    let Some(operator) = cx.operator() else {
+    if cx.operator().is_none() {
         let address = sign_in(&address(&project.slug, &question));
         return PageResponse::see(&address).map(SqlResponse::Page);
-    };
-    // An answer is whole in memory, so only a few of an operator exist at once, as with those to its agents.
-    let _permit = cx.app.process.answers.acquire(operator).await;
+    }
     match answer(&cx, &project, &question, input.file).await {
         Ok(SqlResult::File(output)) => Ok(SqlResponse::File(output)),
         Ok(SqlResult::Answer(answered)) => {
@@ -173,11 +177,12 @@ async fn sent(cx: Cx, input: SqlForm) -> Result<SqlResponse, ApiError> {
             let page = sql_page(&cx, &scene, access, question, outcome).await?;
             PageResponse::page(&page).map(SqlResponse::Page)
         }
-        // A page that names the dataset must not answer where the dataset is not known, nor hide a defect.
+        // A page that names the dataset must not answer where the dataset or the person is not known, nor hide a
+        // defect.
         Err(error)
             if matches!(
                 error.status(),
-                StatusCode::NOT_FOUND | StatusCode::INTERNAL_SERVER_ERROR
+                StatusCode::NOT_FOUND | StatusCode::UNAUTHORIZED | StatusCode::INTERNAL_SERVER_ERROR
             ) =>
         {
             Err(error)
@@ -258,28 +263,40 @@ async fn answer(
                 }
             )
         ),
-        ..shown(answered)?
+        ..shown(&answered)?
     }))
 }
 
 /// Returns an answer as a page shows it, without its time and its link.
-fn shown(answered: QueryAnswered) -> Result<SqlAnswer, ApiError> {
-    let rows = answered.rows.iter().map(|row| cells(row, &answered.columns));
+fn shown(answered: &QueryAnswered) -> Result<SqlAnswer, ApiError> {
+    let kinds: Vec<_> = answered.columns.iter().map(|column| kind_of(&column.kind)).collect();
+    let mut needed = NeededCells::new(answered.rows.len(), &kinds);
+    let mut rows = Vec::new();
+    for row in &answered.rows {
+        if !needed.needs_more() {
+            break;
+        }
+        let cells = cells(row, &answered.columns, &needed.columns)?;
+        needed.take(&cells);
+        rows.push(cells);
+    }
+    let column = |at: &usize| {
+        Some(pages::AnswerColumn {
+            kind: *kinds.get(*at)?,
+            name: answered.columns.get(*at)?.name.clone(),
+        })
+    };
     Ok(SqlAnswer {
         version: answered.version,
         root: answered
             .root
+            .as_ref()
             .filter(|_| answered.version.0 > 0)
-            .map(|root| root.to_string()),
-        rows: rows.collect::<Result<_, _>>()?,
-        columns: answered
-            .columns
-            .into_iter()
-            .map(|column| pages::AnswerColumn {
-                kind: kind_of(&column.kind),
-                name: column.name,
-            })
-            .collect(),
+            .map(ToString::to_string),
+        rows,
+        columns: needed.columns.iter().filter_map(column).collect(),
+        column_count: answered.columns.len(),
+        row_count: answered.rows.len(),
         is_cut: answered.truncated,
         millis: 0,
         link: String::new(),
@@ -300,8 +317,9 @@ fn kind_of(arrow: &str) -> AnswerColumnKind {
     }
 }
 
-/// Returns the cells of a row. Values of the type JSON are shown as JSON, so a text of JSON keeps its quotes.
-fn cells(row: &RawValue, columns: &[AnswerColumn]) -> Result<Vec<TableCell>, ApiError> {
+/// Returns the cells of a row in the columns with these indexes. Values of the type JSON are shown as JSON, so a text of JSON
+/// keeps its quotes.
+fn cells(row: &RawValue, columns: &[AnswerColumn], needed: &[usize]) -> Result<Vec<TableCell>, ApiError> {
     let values: Vec<&RawValue> =
         serde_json::from_str(row.get()).map_err(|error| ApiError::internal(format!("a row of an answer: {error}")))?;
     let cell = |(value, column): (&RawValue, &AnswerColumn)| match value.get() {
@@ -313,7 +331,8 @@ fn cells(row: &RawValue, columns: &[AnswerColumn]) -> Result<Vec<TableCell>, Api
         }
         text => Ok(TableCell::literal(text)),
     };
-    values.into_iter().zip(columns).map(cell).collect()
+    let found = |at: &usize| Some((*values.get(*at)?, columns.get(*at)?));
+    needed.iter().filter_map(found).map(cell).collect()
 }
 
 /// Returns what an error of a question says to the person, with its place in the statement.
@@ -391,6 +410,17 @@ fn asked_limit(cx: &Cx, named: Option<u32>) -> u32 {
     named.unwrap_or_else(|| DEFAULT_ANSWER_ROWS.min(cx.app.limits.query_rows.get()))
 }
 
+/// Returns the address of the page with a statement in its box, or with none.
+pub(super) fn link(slug: &str, version: Version, sql: String) -> String {
+    let question = SqlQuestion {
+        version,
+        sql,
+        limit: DEFAULT_ANSWER_ROWS,
+        chart: ChartForm::default(),
+    };
+    address(slug, &question)
+}
+
 /// Returns the address of the page with a question in its box.
 fn address(slug: &str, question: &SqlQuestion) -> String {
     let mut query = url::form_urlencoded::Serializer::new(String::new());
@@ -403,7 +433,9 @@ fn address(slug: &str, question: &SqlQuestion) -> String {
     if question.chart != ChartForm::default() {
         query.append_pair("chart", question.chart.word());
     }
-    query.append_pair("q", &question.sql);
+    if !question.sql.is_empty() {
+        query.append_pair("q", &question.sql);
+    }
     format!("/projects/{slug}/sql?{}", query.finish())
 }
 

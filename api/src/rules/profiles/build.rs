@@ -3,8 +3,9 @@
 //! Invariants:
 //! - A profile depends on the rows of its version only: not on its files, nor on which of their sketches were stored.
 //! - A sketch that is missing, damaged or of something else is made again from its part.
-//! - The rows are read on a blocking thread, one batch in memory.
+//! - Rows and sketches are read on a blocking thread, one batch or one sketch in memory.
 
+use std::io::{self, Read as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +31,10 @@ const KEPT_ROWS: u64 = 65_536;
 const KEPT_PART_BYTES: u64 = 2 << 20;
 /// The part of the bytes of a part that its sketch may take, as a divisor.
 const SKETCH_SHARE: u64 = 16;
+/// Bytes of a sketch before it is compressed. The largest, of 256 columns of texts, has half of them.
+const MAX_SKETCH_BYTES: u64 = 64 << 20;
+/// Level of the compression of sketches.
+const SKETCH_ZSTD_LEVEL: i32 = 3;
 /// Bytes of the figures of a document, as JSON.
 const FIGURES_BYTES: usize = 256 << 10;
 
@@ -101,8 +106,24 @@ pub(crate) struct BegunProfile {
 }
 
 impl BegunProfile {
-    /// Reads the stored sketches of a version. Returns `None` for a dataset without a table.
-    pub(crate) async fn begin(snapshot: Snapshot, sampling: SamplingKey) -> Result<Option<Self>, BuildError> {
+    /// Reads the stored sketches of a version, on a blocking thread. Returns `None` for a dataset without a table.
+    pub(crate) async fn begin(
+        snapshot: Snapshot,
+        sampling: SamplingKey,
+        stop: &CancellationToken,
+    ) -> Result<Option<Self>, BuildError> {
+        on_thread(
+            stop,
+            move |stop| async move { Self::begun(snapshot, sampling, &stop).await },
+        )
+        .await
+    }
+
+    async fn begun(
+        snapshot: Snapshot,
+        sampling: SamplingKey,
+        stop: &CancellationToken,
+    ) -> Result<Option<Self>, BuildError> {
         let Some(contract) = snapshot.contract().map(Arc::clone) else {
             return Ok(None);
         };
@@ -118,6 +139,9 @@ impl BegunProfile {
         };
         let mut first = 0;
         for part in begun.snapshot.parts() {
+            if stop.is_cancelled() {
+                return Err(BuildError::Stopped);
+            }
             let rows = part.rows;
             if !begun.takes_stored(&part).await? {
                 begun.unread.push((part, first));
@@ -135,9 +159,10 @@ impl BegunProfile {
         let Some(bytes) = self.snapshot.sketch(part, &self.tag).await? else {
             return Ok(false);
         };
-        let sketch = Sketch::decode(&self.contract, &bytes);
+        let sketch = unpacked(&bytes).ok();
+        let sketch = sketch.and_then(|sketch| Sketch::decode(&self.contract, &sketch).ok());
         let merged = match &sketch {
-            Ok(sketch) if sketch.records() == part.rows => self.merged.merge(sketch).is_ok(),
+            Some(sketch) if sketch.records() == part.rows => self.merged.merge(sketch).is_ok(),
             _ => false,
         };
         if merged {
@@ -161,12 +186,7 @@ impl BegunProfile {
     /// Reads the parts without a sketch, on a blocking thread, and returns the documents. A build that nobody waits for any
     /// more ends after a batch of rows.
     pub(crate) async fn finish(self, terms: DocumentTerms, stop: &CancellationToken) -> Result<NewProfile, BuildError> {
-        let stop = stop.child_token();
-        let guard = stop.clone().drop_guard();
-        let runtime = tokio::runtime::Handle::current();
-        let built = tokio::task::spawn_blocking(move || runtime.block_on(self.built(terms, &stop))).await?;
-        drop(guard);
-        built
+        on_thread(stop, move |stop| async move { self.built(terms, &stop).await }).await
     }
 
     async fn built(mut self, terms: DocumentTerms, stop: &CancellationToken) -> Result<NewProfile, BuildError> {
@@ -208,7 +228,16 @@ impl BegunProfile {
 
     /// Keeps the sketch of a part, if it is small beside it. A failure only costs the next build time.
     async fn keep(&mut self, part: &PartInfo, sketch: &Sketch) {
-        let bytes = sketch.encode();
+        let broken = |error: &(dyn std::error::Error + 'static)| {
+            tracing::warn!(
+                error = types::error::with_causes(error),
+                "cannot keep the sketch of a part; it is made again each time"
+            );
+        };
+        let bytes = match packed(sketch) {
+            Ok(bytes) => bytes,
+            Err(error) => return broken(&error),
+        };
         if bytes.len() as u64 > part.bytes / SKETCH_SHARE {
             return;
         }
@@ -218,10 +247,7 @@ impl BegunProfile {
                 self.sketch_bytes += size;
                 metrics::counter!(metric::SKETCH_BYTES, "direction" => "written").increment(size);
             }
-            Err(error) => tracing::warn!(
-                error = types::error::with_causes(&error),
-                "cannot keep the sketch of a part; it is made again each time"
-            ),
+            Err(error) => broken(&error),
         }
     }
 
@@ -290,6 +316,37 @@ impl BegunProfile {
         }
         Ok(rows)
     }
+}
+
+/// Runs work that computes much on a blocking thread. Its token says that nobody waits for the result any more.
+async fn on_thread<T, F>(
+    stop: &CancellationToken,
+    work: impl FnOnce(CancellationToken) -> F + Send + 'static,
+) -> Result<T, BuildError>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, BuildError>>,
+{
+    let stop = stop.child_token();
+    let guard = stop.clone().drop_guard();
+    let runtime = tokio::runtime::Handle::current();
+    let done = tokio::task::spawn_blocking(move || runtime.block_on(work(stop))).await?;
+    drop(guard);
+    done
+}
+
+/// Returns a sketch as it is stored.
+fn packed(sketch: &Sketch) -> io::Result<Vec<u8>> {
+    zstd::encode_all(sketch.encode().as_slice(), SKETCH_ZSTD_LEVEL)
+}
+
+/// Returns the bytes of a stored sketch, up to [`MAX_SKETCH_BYTES`].
+fn unpacked(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut sketch = Vec::new();
+    zstd::stream::read::Decoder::new(bytes)?
+        .take(MAX_SKETCH_BYTES)
+        .read_to_end(&mut sketch)?;
+    Ok(sketch)
 }
 
 /// Returns true if the sketch of a part is kept: reading the part again would take long.

@@ -4,7 +4,8 @@
 
 use std::time::Duration;
 
-use store::{ProfileAsked, Project};
+use catalog::Snapshot;
+use store::{MAX_ASKED_PROFILES, ProfileAsked, Project};
 use tokio_util::sync::CancellationToken;
 use types::Version;
 
@@ -111,32 +112,45 @@ async fn build(cx: &Cx, project: &Project, version: Version) -> Result<CallBuild
     let snapshot = reading::snapshot(cx, project, Some(version)).await?;
     let sampling = app.process.profiles.sampling(&app.store, project.id, cx.now).await?;
     let root = snapshot.root_at(version).map(|root| root.to_string());
-    let begun = BegunProfile::begin(snapshot, sampling).await?;
+    // A call that ends early takes its build with it.
+    let stop = CancellationToken::new();
+    let begun = BegunProfile::begin(snapshot, sampling, &stop).await?;
     let (Some(begun), Some(root)) = (begun, root) else {
         return Err(being_made(project, version));
     };
     if begun.unread_rows() > app.profiles.request_rows {
-        return match profiles.ask(project.id, version, &root, MOST_ASKED, cx.now).await? {
-            ProfileAsked::Asked => Ok(CallBuild::Queued),
-            ProfileAsked::Full => {
-                let message = format!("{MOST_ASKED} profiles wait to be built; try again later");
-                Err(ApiError::limited(ErrorCode::ProfileBusy, message, ASKED_RETRY_SECONDS))
-            }
+        let (waiting, of) = match profiles.ask(project.id, version, &root, MOST_ASKED, cx.now).await? {
+            ProfileAsked::Asked => return Ok(CallBuild::Queued),
+            ProfileAsked::Full => (MOST_ASKED, "all datasets".to_owned()),
+            ProfileAsked::DatasetFull => (MAX_ASKED_PROFILES, format!("`{}`", project.slug)),
         };
+        let message = format!("{waiting} versions of {of} wait for a profile, which is the most; try again later");
+        return Err(ApiError::limited(ErrorCode::ProfileBusy, message, ASKED_RETRY_SECONDS));
     }
     let terms = DocumentTerms {
         access: project.access,
         visibility: project.visibility,
         preview_rows: project.preview_rows,
     };
-    // A call that ends early takes its build with it.
-    let built = begun.finish(terms, &CancellationToken::new()).await;
+    let built = begun.finish(terms, &stop).await;
     let built = built.map_err(|error| match error {
         BuildError::Table(catalog::Error::HistoryLost { .. }) => ApiError::history_lost(&project.slug),
         error => error.into(),
     })?;
     profiles.add(built, cx.now).await?;
     Ok(CallBuild::Kept)
+}
+
+/// Puts a version in the queue whose rows a caller reads and that has no profile. The newest is built without that, and a full
+/// queue only means that the caller sees no figures for longer.
+pub(crate) async fn ask_for(cx: &Cx, project: &Project, snapshot: &Snapshot) -> Result<(), ApiError> {
+    let version = snapshot.version();
+    let root = snapshot.root_at(version).filter(|_| version < project.version);
+    if let Some(root) = root.map(|root| root.to_string()) {
+        let profiles = cx.app.store.profiles();
+        let _asked: ProfileAsked = profiles.ask(project.id, version, &root, MOST_ASKED, cx.now).await?;
+    }
+    Ok(())
 }
 
 /// Returns the answer for a version in the queue.

@@ -4,6 +4,7 @@
 //! - The rows of a version are the same for everybody; a caller sees a first part of them by rank, in the order of the
 //!   version.
 //! - All rows of a document together take at most [`PREVIEW_BYTES`], whatever their texts.
+//! - A row says which of its values are no longer the JSON that they were, but the beginning of its text.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -21,20 +22,31 @@ const SHORTER_CHARS: [usize; 3] = [100, 40, 16];
 pub(crate) struct TextCut {
     /// Of a text.
     pub(crate) text: usize,
-    /// Of the text of a JSON value, and of a member that the contract does not name.
+    /// Of the text of a JSON value.
     pub(crate) json: usize,
+    /// Of all members together that the contract does not name, with their names.
+    pub(crate) others: usize,
 }
 
 impl TextCut {
     /// Cut of the rows of a free dataset.
-    pub(crate) const FREE: Self = Self { text: 500, json: 500 };
-    /// Cut of the rows that anybody sees of a paid dataset.
-    pub(crate) const PAID: Self = Self { text: 200, json: 500 };
+    pub(crate) const FREE: Self = Self {
+        text: 500,
+        json: 500,
+        others: 500,
+    };
+    /// Cut of the rows that anybody sees of a paid dataset. Of members that the contract does not name the row could consist.
+    pub(crate) const PAID: Self = Self {
+        text: 200,
+        json: 500,
+        others: 200,
+    };
 
     fn at_most(self, characters: usize) -> Self {
         Self {
             text: self.text.min(characters),
             json: self.json.min(characters),
+            others: self.others.min(characters),
         }
     }
 }
@@ -44,8 +56,11 @@ impl TextCut {
 pub(crate) struct RankedRow {
     /// Place in the version, from 0.
     pub(crate) offset: u64,
-    /// True if a value was cut.
+    /// True if a value was cut or left out.
     pub(crate) cut: bool,
+    /// Names of the fields of type `json` whose value is a text with the beginning of the JSON.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) begun: Vec<String>,
     /// The record.
     pub(crate) row: Map<String, Value>,
 }
@@ -83,25 +98,48 @@ fn fitting(contract: &Contract, offset: u64, record: &Map<String, Value>, cut: T
 }
 
 fn cut_row(contract: &Contract, offset: u64, record: &Map<String, Value>, cut: TextCut) -> RankedRow {
-    let mut is_cut = false;
-    let mut row = Map::new();
-    for (name, value) in record {
-        let kind = contract.fields().iter().find(|field| field.name == *name);
-        let kind = kind.map_or(FieldType::Json, |field| field.kind);
-        let shorter = match (kind, value) {
-            (FieldType::Json, Value::Null | Value::Bool(_)) => None,
-            (FieldType::Json, value) => shorter(&value.to_string(), cut.json),
-            (_, Value::String(text)) => shorter(text, cut.text),
-            _ => None,
-        };
-        is_cut |= shorter.is_some();
-        row.insert(name.clone(), shorter.map_or_else(|| value.clone(), Value::String));
-    }
-    RankedRow {
+    let mut row = RankedRow {
         offset,
-        cut: is_cut,
-        row,
+        cut: false,
+        begun: Vec::new(),
+        row: Map::new(),
+    };
+    let mut left = cut.others;
+    for (name, value) in record {
+        let field = contract.fields().iter().find(|field| field.name == *name);
+        let shown = match (field.map(|field| field.kind), value) {
+            (None, value) => other(name, value, &mut left),
+            (Some(FieldType::Json), Value::Null | Value::Bool(_)) => Some(value.clone()),
+            (Some(FieldType::Json), value) => {
+                let begun = shorter(&value.to_string(), cut.json).map(Value::String);
+                row.begun.extend(begun.is_some().then(|| name.clone()));
+                begun.or_else(|| Some(value.clone()))
+            }
+            (Some(_), Value::String(text)) => shorter(text, cut.text)
+                .map(Value::String)
+                .or_else(|| Some(value.clone())),
+            (Some(_), value) => Some(value.clone()),
+        };
+        row.cut |= shown.as_ref() != Some(value);
+        row.row.extend(shown.map(|shown| (name.clone(), shown)));
     }
+    row
+}
+
+/// Returns a member that the contract does not name, as far as it fits into the characters that are `left` for all of them.
+/// `None` is one that does not, since half a name or half a JSON value would say something else.
+fn other(name: &str, value: &Value, left: &mut usize) -> Option<Value> {
+    let room = left.checked_sub(name.chars().count())?;
+    let (size, shown) = match value {
+        Value::String(text) => match shorter(text, room) {
+            Some(begun) if begun.is_empty() => return None,
+            Some(begun) => (room, Value::String(begun)),
+            None => (text.chars().count(), value.clone()),
+        },
+        value => (value.to_string().chars().count(), value.clone()),
+    };
+    *left = room.checked_sub(size)?;
+    Some(shown)
 }
 
 /// Returns the beginning of a text that has more characters than `most`.
@@ -156,6 +194,11 @@ mod tests {
         assert_eq!(kept[1].row["more"].as_str().unwrap().chars().count(), 500);
         assert_eq!(kept[1].row["free"], true);
         assert!(kept[0].cut && kept[1].cut);
+        // A text of JSON that was cut is told from a JSON value that is a text.
+        assert_eq!(
+            (kept[0].begun.len(), kept[1].begun.as_slice()),
+            (0, ["more".to_owned()].as_slice())
+        );
         let paid = of_document(&contract(), &rows, TextCut::PAID);
         assert_eq!(paid[0].row["name"].as_str().unwrap().chars().count(), 200);
         // By rank the first is the seventh record; shown are the records in their order.
@@ -173,6 +216,32 @@ mod tests {
         let kept = of_document(&contract(), &rows, TextCut::PAID);
         assert!(!kept[0].cut);
         assert_eq!(kept[0].row, rows[0].1);
+    }
+
+    #[test]
+    fn members_without_a_field_are_cut_together_with_their_names() {
+        let shown =
+            |record: &Value, cut: TextCut| of_document(&contract(), &[(0, self::record(record))], cut).remove(0);
+        let essay = |length: usize| json!({"name": "a", "title": "é".repeat(50), "z": "x".repeat(length)});
+        let row = shown(&essay(600), TextCut::PAID);
+        // Of 200 characters, 6 are names and 50 the title.
+        assert_eq!(row.row["title"].as_str().unwrap().chars().count(), 50);
+        assert_eq!(row.row["z"].as_str().unwrap().chars().count(), 144);
+        assert!(row.cut && row.begun.is_empty());
+        assert!(!shown(&essay(144), TextCut::PAID).cut && shown(&essay(145), TextCut::PAID).cut);
+        // A name can hold a text, and so can many small members.
+        let names = json!({"name": "a", ("n".repeat(201)): 1, "m": 1});
+        let row = shown(&names, TextCut::PAID);
+        assert_eq!((Value::Object(row.row), row.cut), (json!({"name": "a", "m": 1}), true));
+        let members: Map<String, Value> = (0..300)
+            .map(|number| (format!("k{number:03}"), json!("word")))
+            .collect();
+        let row = shown(&Value::Object(members), TextCut::PAID);
+        assert_eq!((row.row.len(), row.cut), (25, true));
+        // Half a JSON value would be another one.
+        let row = shown(&json!({"list": vec![7; 200], "b": true}), TextCut::PAID);
+        assert_eq!(Value::Object(row.row), json!({"b": true}));
+        assert_eq!(shown(&essay(400), TextCut::FREE).row["z"].as_str().unwrap().len(), 400);
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Scenarios about profiles of versions.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use types::vocabulary::{Access, Visibility};
@@ -8,8 +7,8 @@ use types::{AgentId, DatasetId, OperatorId, Version};
 
 use super::fixture::{World, agent, at, new_project, open, operator, outcome, project, race};
 use crate::{
-    LossAccepted, NewLoss, NewProfile, NewProject, ProfileAsked, ProfileKind, ProfileLease, ProfileLimits,
-    ProjectChanges, ProjectUpdated, Resolution, Store, StoredProfile,
+    LossAccepted, MAX_ASKED_PROFILES, NewLoss, NewProfile, NewProject, ProfileAsked, ProfileKind, ProfileLease,
+    ProfileLimits, ProfileTurn, ProjectChanges, ProjectUpdated, Resolution, Store, StoredProfile,
 };
 
 const LIMITS: ProfileLimits = ProfileLimits {
@@ -36,7 +35,26 @@ async fn merge(store: &Store, world: World, version: u64, accepted: u64, records
 }
 
 async fn take(store: &Store, now: i64) -> Option<ProfileLease> {
-    store.profiles().take(at(now), LIMITS).await.unwrap()
+    take_in_turn(store, ProfileTurn::Asked, now).await
+}
+
+async fn take_in_turn(store: &Store, turn: ProfileTurn, now: i64) -> Option<ProfileLease> {
+    store.profiles().take(turn, at(now), LIMITS).await.unwrap()
+}
+
+/// Accepts the loss of all versions after `kept`.
+async fn lose(store: &Store, project: DatasetId, version: u64, kept: u64, now: i64) {
+    let new = NewLoss {
+        project,
+        expected: Version(version),
+        roots: (1..=kept).map(root).collect(),
+        reason: "the disk failed".to_owned(),
+        now: at(now),
+    };
+    assert!(matches!(
+        store.loss_accept(new).await.unwrap(),
+        LossAccepted::Accepted { .. }
+    ));
 }
 
 fn built(lease: &ProfileLease, records: u64, public: bool) -> NewProfile {
@@ -176,7 +194,8 @@ pub async fn what_was_asked_for_is_built_first(url: &str) {
     assert_eq!(store.profiles().of(world.project, Version(1)).await.unwrap(), None);
     assert_eq!(build(&store, 2, 24).await, 1);
     let found = store.profiles().of(world.project, Version(1)).await.unwrap().unwrap();
-    assert_eq!((found.asked_at, found.made_at), (Some(at(23)), at(24)));
+    // Who asks again does not wait longer.
+    assert_eq!((found.asked_at, found.made_at), (Some(at(22)), at(24)));
     assert_eq!(take(&store, 25).await, None);
     // A version that the database has with another root is not built.
     let strange = ask(&store, world.project, 2, &root(9), 10, 26).await;
@@ -248,10 +267,12 @@ pub async fn a_choice_begins_milestones(url: &str) {
             assert_eq!(project.preview_rows, rows);
         }
     };
-    // The owner chooses while a build is under way, which does not know of it.
+    // The owner chooses while a build is under way, which does not know of it. The next one waits as after any build,
+    // and not until the lease of the first would have ended.
     choose(Some(3), 101).await;
     assert!(!write(&store, &lease, built(&lease, 500, false), 102).await);
-    assert_eq!(build(&store, 500, 103).await, 1);
+    assert_eq!(take(&store, 102 + 29).await, None);
+    assert_eq!(build(&store, 500, 102 + 30).await, 1);
     assert_eq!(milestone(&store, own.project, 1).await, Some(1));
     // A build within a call makes a milestone of the newest version, and of no other.
     merge(&store, own, 2, 500, 1_000).await;
@@ -266,7 +287,7 @@ pub async fn a_choice_begins_milestones(url: &str) {
             sketch_bytes: 0,
             ..built(&lease, records, true)
         };
-        store.profiles().add(profile, at(104)).await.unwrap();
+        store.profiles().add(profile, at(134)).await.unwrap();
     }
     assert_eq!(milestone(&store, own.project, 2).await, Some(1));
     assert_eq!(milestone(&store, own.project, 3).await, Some(3));
@@ -279,7 +300,7 @@ pub async fn a_choice_begins_milestones(url: &str) {
     };
     store
         .profiles()
-        .add(built(&fourth, 2_000, false), at(105))
+        .add(built(&fourth, 2_000, false), at(135))
         .await
         .unwrap();
     assert_eq!(store.profiles().of(own.project, Version(4)).await.unwrap(), None);
@@ -288,6 +309,13 @@ pub async fn a_choice_begins_milestones(url: &str) {
     choose(Some(1), 201).await;
     assert_eq!(build(&store, 2_000, 300).await, 4);
     assert_eq!(milestone(&store, own.project, 4).await, Some(4));
+    // No number of thoughts has it built sooner than after its wait.
+    merge(&store, own, 5, 1, 2_001).await;
+    assert_eq!(build(&store, 2_001, 330).await, 5);
+    choose(None, 331).await;
+    choose(Some(2), 332).await;
+    assert_eq!(take(&store, 359).await, None);
+    assert_eq!(build(&store, 2_001, 360).await, 5);
 }
 
 /// Kept are the newest, the milestones, and what was asked for last.
@@ -370,17 +398,7 @@ pub async fn documents_of_a_lost_version_are_not_found(url: &str) {
     merge(&store, own, 2, 200, 300).await;
     assert_eq!(build(&store, 300, 200).await, 2);
     assert_eq!(milestone(&store, own.project, 2).await, Some(2));
-    let new = NewLoss {
-        project: own.project,
-        expected: Version(2),
-        roots: Arc::from([root(1)]),
-        reason: "the disk failed".to_owned(),
-        now: at(300),
-    };
-    assert!(matches!(
-        store.loss_accept(new).await.unwrap(),
-        LossAccepted::Accepted { .. }
-    ));
+    lose(&store, own.project, 2, 1, 300).await;
     assert_eq!(milestone(&store, own.project, 2).await, Some(1));
     assert_eq!(store.profiles().of(own.project, Version(2)).await.unwrap(), None);
     assert_eq!(store.profiles().coverage().await.unwrap().stale, 1);
@@ -397,4 +415,153 @@ pub async fn documents_of_a_lost_version_are_not_found(url: &str) {
     let found = newest(&store, own.project, 2, ProfileKind::Full).await.unwrap();
     assert_eq!(found.root, "cd".repeat(32));
     assert_eq!(milestone(&store, own.project, 2).await, Some(1));
+}
+
+/// Of a dataset no more versions wait than are kept of those that were asked for, and neither they nor the newest
+/// versions wait for all of the others.
+pub async fn what_was_asked_for_leaves_room(url: &str) {
+    let store = open(url).await;
+    let world = World::new(&store).await;
+    let most = u64::from(MAX_ASKED_PROFILES);
+    let last = most + 2;
+    for version in 1..=last {
+        merge(&store, world, version, 1, version).await;
+    }
+    for version in 1..=most {
+        assert_eq!(
+            ask(&store, world.project, version, &root(version), 100, 10).await,
+            ProfileAsked::Asked
+        );
+    }
+    let next = ask(&store, world.project, most + 1, &root(most + 1), 100, 11).await;
+    assert_eq!(next, ProfileAsked::DatasetFull);
+    let again = ask(&store, world.project, 1, &root(1), 100, 11).await;
+    assert_eq!(again, ProfileAsked::Asked, "it waits already");
+    // Versions of other datasets have their own places.
+    let other = World {
+        project: project(&store, new_project(world.operator, "other")).await,
+        ..world
+    };
+    merge(&store, other, 1, 1, 1).await;
+    merge(&store, other, 2, 1, 2).await;
+    assert_eq!(
+        ask(&store, other.project, 1, &root(1), 100, 12).await,
+        ProfileAsked::Asked
+    );
+    // Many wait, and the newest has its turn.
+    let newest = take_in_turn(&store, ProfileTurn::Newest, 20).await.unwrap();
+    assert!(newest.is_newest);
+    assert!(write(&store, &newest, built(&newest, 2, false), 21).await);
+    let asked = take_in_turn(&store, ProfileTurn::Asked, 22).await.unwrap();
+    assert!(!asked.is_newest);
+    assert!(write(&store, &asked, built(&asked, 1, false), 23).await);
+    let newest = take_in_turn(&store, ProfileTurn::Newest, 24).await.unwrap();
+    assert!(
+        newest.is_newest,
+        "both newest versions go before the next that was asked for"
+    );
+    assert!(write(&store, &newest, built(&newest, last, false), 25).await);
+    // Where nothing of a kind is due, the other has the turn, too.
+    let asked = take_in_turn(&store, ProfileTurn::Newest, 26).await.unwrap();
+    assert_eq!((asked.project, asked.is_newest), (world.project, false));
+    // It takes long, and the newest version does not wait longer for that.
+    let profiles = store.profiles();
+    let wrote = profiles.write(&asked, built(&asked, 1, false), at(26), at(40), LIMITS);
+    assert!(wrote.await.unwrap());
+    merge(&store, world, last + 1, 1, last + 1).await;
+    let newest = take_in_turn(&store, ProfileTurn::Newest, 60).await.unwrap();
+    assert_eq!((newest.project, newest.version), (world.project, Version(last + 1)));
+}
+
+/// Nobody chooses a milestone by asking for a version: only one that was the newest when its build began becomes one,
+/// also if it is the newest no more when it is written.
+pub async fn a_version_that_was_asked_for_is_no_milestone(url: &str) {
+    let store = open(url).await;
+    let (own, _) = paid(&store, Some(5)).await;
+    merge(&store, own, 1, 500, 500).await;
+    assert_eq!(build(&store, 500, 100).await, 1);
+    merge(&store, own, 2, 500, 1_000).await;
+    merge(&store, own, 3, 500, 1_500).await;
+    let asked = ask(&store, own.project, 2, &root(2), 10, 101).await;
+    assert_eq!(asked, ProfileAsked::Asked);
+    assert_eq!(build(&store, 1_000, 102).await, 2);
+    assert!(store.profiles().of(own.project, Version(2)).await.unwrap().is_some());
+    assert_eq!(milestone(&store, own.project, 3).await, Some(1));
+    let third = take(&store, 200).await.unwrap();
+    merge(&store, own, 4, 500, 2_000).await;
+    assert!(write(&store, &third, built(&third, 1_500, true), 201).await);
+    assert_eq!(milestone(&store, own.project, 4).await, Some(3));
+}
+
+/// A version that was lost takes no place in the queue, and what was public of it does not have the document of the
+/// newest version deleted.
+pub async fn a_lost_version_does_not_wait_nor_count_as_the_newest(url: &str) {
+    let store = open(url).await;
+    let (own, _) = paid(&store, Some(5)).await;
+    for (version, rows, records) in [(1, 100, 100), (2, 1, 101), (3, 1, 102), (4, 300, 402)] {
+        merge(&store, own, version, rows, records).await;
+    }
+    assert_eq!(build(&store, 402, 100).await, 4);
+    assert_eq!(milestone(&store, own.project, 4).await, Some(4));
+    merge(&store, own, 5, 1, 403).await;
+    assert_eq!(ask(&store, own.project, 5, &root(5), 1, 101).await, ProfileAsked::Asked);
+    lose(&store, own.project, 5, 3, 102).await;
+    // The only place is free again.
+    assert_eq!(ask(&store, own.project, 2, &root(2), 1, 103).await, ProfileAsked::Asked);
+    let newest = take_in_turn(&store, ProfileTurn::Newest, 200).await.unwrap();
+    assert_eq!(newest.version, Version(3));
+    assert!(write(&store, &newest, built(&newest, 102, true), 201).await);
+    assert_eq!(build(&store, 101, 202).await, 2);
+    assert!(store.profiles().of(own.project, Version(3)).await.unwrap().is_some());
+    let coverage = store.profiles().coverage().await.unwrap();
+    assert_eq!((coverage.missing, coverage.stale), (0, 1));
+}
+
+/// A build that takes longer than a lease keeps its dataset by renewing it, and no longer than that.
+pub async fn a_lease_lasts_while_it_is_renewed(url: &str) {
+    let store = open(url).await;
+    let world = World::new(&store).await;
+    merge(&store, world, 1, 2, 2).await;
+    let mut lease = take(&store, 20).await.unwrap();
+    let mut stale = lease.clone();
+    assert!(store.profiles().renew(&mut lease, at(900)).await.unwrap());
+    assert_eq!(lease.until, at(900));
+    assert_eq!(take(&store, 899).await, None);
+    assert!(!store.profiles().renew(&mut stale, at(950)).await.unwrap());
+    assert_eq!(stale.until, at(620));
+    let other = take(&store, 900).await.unwrap();
+    assert!(!store.profiles().renew(&mut lease, at(1_800)).await.unwrap());
+    assert!(!write(&store, &lease, built(&lease, 2, false), 901).await);
+    assert!(write(&store, &other, built(&other, 2, false), 902).await);
+}
+
+/// Sketches count whoever made them, and an older version that has fewer of them takes none off.
+pub async fn sketches_are_charged_whoever_made_them(url: &str) {
+    let store = open(url).await;
+    let world = World::new(&store).await;
+    for version in 1..=2 {
+        merge(&store, world, version, 2, 2 * version).await;
+    }
+    let charged = || {
+        let store = store.clone();
+        async move { store.profiles().sketch_bytes(world.operator).await.unwrap() }
+    };
+    let of = |version: u64, sketch_bytes: u64| NewProfile {
+        project: world.project,
+        version: Version(version),
+        root: root(version),
+        records: 2 * version,
+        figures: "{}".to_owned(),
+        preview: "[]".to_owned(),
+        public: None,
+        sketch_bytes,
+    };
+    // Within a call.
+    store.profiles().add(of(1, 50), at(10)).await.unwrap();
+    assert_eq!(charged().await, 50);
+    let lease = take(&store, 20).await.unwrap();
+    assert!(write(&store, &lease, of(2, 90), 21).await);
+    assert_eq!(charged().await, 90);
+    store.profiles().add(of(1, 60), at(22)).await.unwrap();
+    assert_eq!(charged().await, 90);
 }

@@ -1,19 +1,26 @@
-//! The work of making profiles: what is due, who has it, and what is kept.
+//! The work of making profiles: what is due, and who has it.
 //!
-//! Invariant: the rule of milestones is decided under the lock of the dataset's work, so two processes that build at the
-//! same time cannot publish two documents that are too near to each other.
+//! Invariant: a build of the newest version is followed by a wait of its dataset, whatever became of it.
 
 use std::time::Duration;
 
 use sqlx::AnyConnection;
 use types::vocabulary::{Access, Visibility};
-use types::{DatasetId, OperatorId, Timestamp, Version, fault};
+use types::{DatasetId, Timestamp, Version, fault};
 
-use super::{ASKED_KEPT, MILESTONE_GROWTH, MILESTONE_ROWS, OTHERS_ROWS, Profiles};
+use super::kept::keep;
+use super::{MAX_ASKED_PROFILES, Profiles};
 use crate::Error;
-use crate::query::{sql, tx};
+use crate::query::{sql, text, tx};
 use crate::row::{Columns as _, bigint, texts};
 use crate::writer::Change;
+
+/// Versions that were asked for and wait to be built. Those that are lost do not.
+const WAITING: &str = " FROM profiles
+             JOIN versions ON versions.project_id = profiles.project_id AND versions.version = profiles.version
+                  AND versions.root = profiles.root
+             JOIN projects ON projects.id = profiles.project_id
+             WHERE profiles.figures IS NULL AND projects.deleted_at IS NULL";
 
 /// The longest wait after failures.
 const LONGEST_WAIT: Duration = Duration::from_hours(1);
@@ -29,6 +36,26 @@ pub struct ProfileLimits {
     pub pace: u32,
 }
 
+/// Kind of the versions that a builder looks for first. One that takes turns lets neither wait for all of the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProfileTurn {
+    /// Versions that somebody asked for.
+    Asked,
+    /// The newest versions of datasets.
+    Newest,
+}
+
+impl ProfileTurn {
+    /// Returns the other kind.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        match self {
+            Self::Asked => Self::Newest,
+            Self::Newest => Self::Asked,
+        }
+    }
+}
+
 /// A version that a process has in work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProfileLease {
@@ -38,6 +65,8 @@ pub struct ProfileLease {
     pub version: Version,
     /// Its content root, 64 hexadecimal digits.
     pub root: String,
+    /// True if it was the newest version when it was taken.
+    pub is_newest: bool,
     /// Access to the records of the dataset.
     pub access: Access,
     /// Visibility of the dataset.
@@ -63,7 +92,7 @@ pub struct NewProfile {
     pub figures: String,
     /// Preview rows of the full document with their ranks, as JSON.
     pub preview: String,
-    /// Figures and preview rows of the public document, if the version may become a milestone.
+    /// Figures and preview rows of the public document, if the dataset may have milestones.
     pub public: Option<(String, String)>,
     /// Size of the sketches of its parts in bytes.
     pub sketch_bytes: u64,
@@ -77,14 +106,21 @@ pub enum ProfileAsked {
     Asked,
     /// As many versions wait as may; nothing changed.
     Full,
+    /// [`MAX_ASKED_PROFILES`] versions of the dataset wait, which are as many as are kept; nothing changed.
+    DatasetFull,
 }
 
 impl Profiles<'_> {
-    /// Takes a version into work: one that was asked for, or else the newest of a dataset. Returns `None` if there is none
+    /// Takes a version into work: of the kind whose turn it is, or else of the other. Returns `None` if there is none
     /// to begin with now, or another process was faster.
-    pub async fn take(&self, now: Timestamp, limits: ProfileLimits) -> Result<Option<ProfileLease>, Error> {
+    pub async fn take(
+        &self,
+        turn: ProfileTurn,
+        now: Timestamp,
+        limits: ProfileLimits,
+    ) -> Result<Option<ProfileLease>, Error> {
         let until = now.plus(limits.lease);
-        let Some(lease) = self.due(now, until).await? else {
+        let Some(lease) = self.due(turn, now, until).await? else {
             return Ok(None);
         };
         self.0
@@ -106,23 +142,24 @@ impl Profiles<'_> {
             .await
     }
 
-    async fn due(&self, now: Timestamp, until: Timestamp) -> Result<Option<ProfileLease>, Error> {
+    async fn due(&self, turn: ProfileTurn, now: Timestamp, until: Timestamp) -> Result<Option<ProfileLease>, Error> {
         // A dataset whose builds fail waits, also with what was asked for of it.
         let asked = sql!(
-            "SELECT projects.id AS id, profiles.version AS version, profiles.root AS root, access, visibility, preview_rows
-             FROM profiles
-             JOIN versions ON versions.project_id = profiles.project_id AND versions.version = profiles.version
-                  AND versions.root = profiles.root
-             JOIN projects ON projects.id = profiles.project_id
-             LEFT JOIN profile_work ON profile_work.project_id = profiles.project_id
-             WHERE profiles.figures IS NULL AND projects.deleted_at IS NULL
-               AND (profile_work.project_id IS NULL
-                    OR (profile_work.lease_until <= $1 AND (profile_work.failures = 0 OR profile_work.due_at <= $1)))
-             ORDER BY profiles.asked_at, profiles.project_id LIMIT 1",
+            text!(
+                "SELECT projects.id AS id, profiles.version AS version, profiles.root AS root,
+                        projects.version AS newest, access, visibility, preview_rows",
+                WAITING,
+                " AND NOT EXISTS (SELECT 1 FROM profile_work
+                                  WHERE profile_work.project_id = profiles.project_id
+                                    AND (profile_work.lease_until > $1
+                                         OR (profile_work.failures > 0 AND profile_work.due_at > $1)))
+                  ORDER BY profiles.asked_at, profiles.project_id, profiles.version LIMIT 1"
+            ),
             now
         );
         let newest = sql!(
-            "SELECT projects.id AS id, projects.version AS version, versions.root AS root, access, visibility, preview_rows
+            "SELECT projects.id AS id, projects.version AS version, versions.root AS root,
+                    projects.version AS newest, access, visibility, preview_rows
              FROM projects
              JOIN versions ON versions.project_id = projects.id AND versions.version = projects.version
              LEFT JOIN profiles ON profiles.project_id = projects.id AND profiles.version = projects.version
@@ -136,17 +173,23 @@ impl Profiles<'_> {
         );
         self.0
             .read(async {
-                let mut row = asked.row_if_any(&mut self.0.readers()).await?;
+                let (first, second) = match turn {
+                    ProfileTurn::Asked => (asked, newest),
+                    ProfileTurn::Newest => (newest, asked),
+                };
+                let mut row = first.row_if_any(&mut self.0.readers()).await?;
                 if row.is_none() {
-                    row = newest.row_if_any(&mut self.0.readers()).await?;
+                    row = second.row_if_any(&mut self.0.readers()).await?;
                 }
                 let Some(row) = row else {
                     return Ok(None);
                 };
+                let version: Version = row.get("version")?;
                 Ok(Some(ProfileLease {
                     project: row.get("id")?,
-                    version: row.get("version")?,
+                    version,
                     root: row.get("root")?,
+                    is_newest: row.get::<Version>("newest")? == version,
                     access: row.get("access")?,
                     visibility: row.get("visibility")?,
                     preview_rows: row.get("preview_rows")?,
@@ -156,8 +199,31 @@ impl Profiles<'_> {
             .await
     }
 
-    /// Writes what was built under a lease that began at `begun`. Returns false if the time for it is over, or the dataset
-    /// was deleted.
+    /// Gives a lease more time, until `until`. Returns false if it is over and another process has the dataset.
+    pub async fn renew(&self, lease: &mut ProfileLease, until: Timestamp) -> Result<bool, Error> {
+        let (project, held) = (lease.project, lease.until);
+        let renewed = self
+            .0
+            .write_aside(tx!(async move |cx| {
+                let renewed = sql!(
+                    "UPDATE profile_work SET lease_until = $3 WHERE project_id = $1 AND lease_until = $2",
+                    project,
+                    held,
+                    until
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::written_if(renewed > 0, renewed > 0))
+            }))
+            .await?;
+        if renewed {
+            lease.until = until;
+        }
+        Ok(renewed)
+    }
+
+    /// Writes what was built under a lease that began at `begun`, and ends the lease. Returns false if nothing was
+    /// kept: the time for it is over, the dataset was deleted, or its owner offers rows since the build began.
     ///
     /// # Errors
     /// [`Error::Text`].
@@ -171,24 +237,38 @@ impl Profiles<'_> {
     ) -> Result<bool, Error> {
         check(&profile)?;
         let due_at = now.plus(limits.every.max(now.since(begun).saturating_mul(limits.pace)));
-        let (until, sketch_bytes) = (lease.until, bigint("sketch_bytes", profile.sketch_bytes)?);
+        let (until, is_newest) = (lease.until, lease.is_newest);
+        let sketch_bytes = bigint("sketch_bytes", profile.sketch_bytes)?;
         let written = self
             .0
             .write_aside(tx!(async move |cx| {
                 let held = sql!(
-                    "UPDATE profile_work
-                     SET lease_until = 0, due_at = $3, failures = 0, problem = NULL, sketch_bytes = $4
+                    "UPDATE profile_work SET lease_until = 0, failures = 0, problem = NULL
                      WHERE project_id = $1 AND lease_until = $2",
                     profile.project,
-                    until,
-                    due_at,
-                    sketch_bytes
+                    until
                 )
                 .run(cx)
                 .await?;
-                let is_kept = held > 0 && keep(cx, &profile, now).await?;
+                if held == 0 {
+                    return Ok(Change::Undo(false));
+                }
+                if is_newest {
+                    sql!(
+                        "UPDATE profile_work SET due_at = $2, sketch_bytes = $3 WHERE project_id = $1",
+                        profile.project,
+                        due_at,
+                        sketch_bytes
+                    )
+                    .run(cx)
+                    .await?;
+                } else {
+                    // The newest version does not wait for what somebody asked for.
+                    charge(cx, profile.project, sketch_bytes).await?;
+                }
+                let is_kept = keep(cx, &profile, is_newest, now).await?;
                 fault::point("profile.rows");
-                Ok(Change::written_if(is_kept, is_kept))
+                Ok(Change::Keep(is_kept))
             }))
             .await?;
         fault::point("profile.commit");
@@ -201,6 +281,7 @@ impl Profiles<'_> {
     /// [`Error::Text`].
     pub async fn add(&self, profile: NewProfile, now: Timestamp) -> Result<(), Error> {
         check(&profile)?;
+        let sketch_bytes = bigint("sketch_bytes", profile.sketch_bytes)?;
         self.0
             .write_aside(tx!(async move |cx| {
                 // The lock of the work, under which milestones are decided.
@@ -216,12 +297,9 @@ impl Profiles<'_> {
                     .scalar_if_any(cx)
                     .await?;
                 let is_newest = newest == Some(bigint("version", profile.version.0)?);
-                let profile = NewProfile {
-                    public: profile.public.filter(|_| is_newest),
-                    ..profile
-                };
-                let is_kept = keep(cx, &profile, now).await?;
+                let is_kept = keep(cx, &profile, is_newest, now).await?;
                 if is_kept {
+                    charge(cx, profile.project, sketch_bytes).await?;
                     asked(cx, profile.project, profile.version, &profile.root, now).await?;
                 }
                 Ok(Change::written_if(is_kept, ()))
@@ -284,7 +362,8 @@ impl Profiles<'_> {
             .await
     }
 
-    /// Has a version built that somebody asked for, unless `most` wait already.
+    /// Has a version built that somebody asked for, unless `most` wait already, or [`MAX_ASKED_PROFILES`] of its
+    /// dataset. Who asks again does not wait longer.
     pub async fn ask(
         &self,
         project: DatasetId,
@@ -304,16 +383,30 @@ impl Profiles<'_> {
                 )
                 .scalar(cx)
                 .await?;
-                let waiting: i64 = sql!("SELECT COUNT(*) FROM profiles WHERE figures IS NULL")
-                    .scalar(cx)
-                    .await?;
-                if known == 0 && waiting >= i64::from(most) {
+                let waiting = sql!(
+                    text!(
+                        "SELECT COUNT(*) AS of_all,
+                                COUNT(CASE WHEN profiles.project_id = $1 THEN 1 END) AS of_dataset",
+                        WAITING
+                    ),
+                    project
+                )
+                .row(cx)
+                .await?;
+                if known == 0 && waiting.get::<i64>("of_dataset")? >= i64::from(MAX_ASKED_PROFILES) {
+                    return Ok(Change::Undo(ProfileAsked::DatasetFull));
+                }
+                if known == 0 && waiting.get::<i64>("of_all")? >= i64::from(most) {
                     return Ok(Change::Undo(ProfileAsked::Full));
                 }
                 sql!(
                     "INSERT INTO profiles (project_id, version, root, asked_at)
-                     SELECT projects.id, $2, $3, $4 FROM projects WHERE projects.id = $1 AND projects.deleted_at IS NULL
-                     ON CONFLICT (project_id, version, root) DO UPDATE SET asked_at = excluded.asked_at",
+                     SELECT projects.id, versions.version, versions.root, $4
+                     FROM projects
+                     JOIN versions ON versions.project_id = projects.id AND versions.version = $2 AND versions.root = $3
+                     WHERE projects.id = $1 AND projects.deleted_at IS NULL
+                     ON CONFLICT (project_id, version, root) DO UPDATE SET asked_at = excluded.asked_at
+                     WHERE profiles.figures IS NOT NULL",
                     project,
                     number,
                     root,
@@ -371,123 +464,12 @@ async fn asked(
     Ok(())
 }
 
-/// Keeps the documents of a version, and deletes those that nobody needs. Returns false if the dataset was deleted, or its
-/// owner offers rows since the build began, so that a public document is missing.
-async fn keep(cx: &mut AnyConnection, profile: &NewProfile, now: Timestamp) -> Result<bool, Error> {
-    let (project, number) = (profile.project, bigint("version", profile.version.0)?);
-    let dataset = sql!(
-        "SELECT operator_id, access, preview_rows, version FROM projects WHERE id = $1 AND deleted_at IS NULL",
-        project
-    )
-    .row_if_any(cx)
-    .await?;
-    let Some(dataset) = dataset else {
-        return Ok(false);
-    };
-    let is_offered = dataset.get::<Access>("access")? == Access::Paid
-        && dataset.get::<Option<u32>>("preview_rows")?.is_some()
-        && dataset.get::<Version>("version")? == profile.version;
-    if is_offered && profile.public.is_none() {
-        return Ok(false);
-    }
-    // What is there already stays, so that a document keeps its time.
+/// Charges a dataset for sketches of a version that is not known to be the newest, which has more of them.
+async fn charge(cx: &mut AnyConnection, project: DatasetId, sketch_bytes: i64) -> Result<(), Error> {
     sql!(
-        "INSERT INTO profiles (project_id, version, root, made_at, records, figures, preview)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)
-         ON CONFLICT (project_id, version, root) DO UPDATE
-         SET made_at = excluded.made_at, records = excluded.records, figures = excluded.figures,
-             preview = excluded.preview
-         WHERE profiles.figures IS NULL",
+        "UPDATE profile_work SET sketch_bytes = $2 WHERE project_id = $1 AND sketch_bytes < $2",
         project,
-        number,
-        profile.root.clone(),
-        now,
-        bigint("records", profile.records)?,
-        profile.figures.clone(),
-        profile.preview.clone()
-    )
-    .run(cx)
-    .await?;
-    if let Some((figures, preview)) = &profile.public
-        && is_milestone(cx, profile, dataset.get("operator_id")?).await?
-    {
-        sql!(
-            "UPDATE profiles SET public_figures = $4, public_preview = $5
-             WHERE project_id = $1 AND version = $2 AND root = $3 AND figures IS NOT NULL AND public_figures IS NULL",
-            project,
-            number,
-            profile.root.clone(),
-            figures.clone(),
-            preview.clone()
-        )
-        .run(cx)
-        .await?;
-    }
-    sql!(
-        "DELETE FROM profiles
-         WHERE project_id = $1 AND figures IS NOT NULL AND public_figures IS NULL
-           AND version <> (SELECT MAX(version) FROM profiles WHERE project_id = $1 AND figures IS NOT NULL)
-           AND (version, root) NOT IN (SELECT version, root FROM profiles
-                                       WHERE project_id = $1 AND figures IS NOT NULL AND asked_at IS NOT NULL
-                                       ORDER BY asked_at DESC, version DESC, root LIMIT $2)
-           AND version <> $3",
-        project,
-        ASKED_KEPT,
-        number
-    )
-    .run(cx)
-    .await?;
-    Ok(true)
-}
-
-/// Returns true if the version becomes a milestone. It never does where an earlier document of as many rows was public,
-/// be it of a version that was lost.
-async fn is_milestone(cx: &mut AnyConnection, profile: &NewProfile, operator: OperatorId) -> Result<bool, Error> {
-    let before = sql!(
-        "SELECT version, root, records FROM profiles
-         WHERE project_id = $1 AND public_figures IS NOT NULL ORDER BY records DESC, version DESC LIMIT 1",
-        profile.project
-    )
-    .row_if_any(cx)
-    .await?;
-    let (version, records) = match before {
-        Some(row) => (row.get::<Version>("version")?, row.get::<u64>("records")?),
-        None => (Version::EMPTY, 0),
-    };
-    if profile.version <= version {
-        return Ok(false);
-    }
-    let own: i64 = sql!(
-        "SELECT CAST(COALESCE(SUM(versions.accepted), 0) AS BIGINT)
-         FROM versions JOIN agents ON agents.id = versions.agent_id
-         WHERE versions.project_id = $1 AND versions.version > $2 AND versions.version <= $3
-           AND agents.operator_id = $4",
-        profile.project,
-        bigint("version", version.0)?,
-        bigint("version", profile.version.0)?,
-        operator
-    )
-    .scalar(cx)
-    .await?;
-    let grown = profile.records.saturating_sub(records);
-    let own = u64::try_from(own).unwrap_or(0).min(grown);
-    let others = grown - own;
-    let counted = own + if others >= OTHERS_ROWS { others } else { 0 };
-    Ok(counted >= MILESTONE_ROWS && counted.saturating_mul(MILESTONE_GROWTH) >= records)
-}
-
-/// Makes the newest version of a dataset due, as if it had no profile. Milestones stay.
-pub(crate) async fn begin_again(cx: &mut AnyConnection, project: DatasetId) -> Result<(), Error> {
-    sql!(
-        "DELETE FROM profiles WHERE project_id = $1 AND public_figures IS NULL",
-        project
-    )
-    .run(cx)
-    .await?;
-    // A build that is under way does not know of the change, so its lease ends.
-    sql!(
-        "UPDATE profile_work SET due_at = 0, lease_until = 0 WHERE project_id = $1",
-        project
+        sketch_bytes
     )
     .run(cx)
     .await?;

@@ -420,3 +420,24 @@ async fn allowances_and_batches_of_an_earlier_build_stay() {
         allowances_and_batches_of_an_earlier_build_are_kept(&url).await;
     }
 }
+
+#[tokio::test]
+async fn a_free_dataset_that_an_earlier_build_makes_shows_rows_and_a_paid_one_none() {
+    let (url, _folder) = fresh_file();
+    let store = Store::connect(&url, Options::default()).await.unwrap();
+    let world = World::new(&store).await;
+    let sold = crate::NewProject {
+        access: crate::Access::Paid,
+        ..fixture::new_project(world.operator, "sold")
+    };
+    fixture::project(&store, sold).await;
+    let pool = sqlx::AnyPool::connect(&url).await.unwrap();
+    // It does not know of the column, so its rows have no value there.
+    let unknown = sqlx::query("UPDATE projects SET preview_rows = NULL");
+    assert_eq!(unknown.execute(&pool).await.unwrap().rows_affected(), 2);
+    for (slug, rows) in [("weather", Some(20)), ("sold", None)] {
+        let found = store.project_by_slug(slug, None).await.unwrap().unwrap();
+        assert_eq!(found.preview_rows, rows, "{slug}");
+    }
+    pool.close().await;
+}

@@ -1,7 +1,11 @@
 //! CSV (RFC 4180, with line feeds) from typed columns.
 //!
-//! Invariant: a null is nothing and an empty text is `""`, so a reader can tell them apart. A value that is no text looks
-//! as in a JSON record, without quotes.
+//! Invariants:
+//! - A null is nothing and an empty text is `""`, so a reader can tell them apart. A value that is no text looks as in a
+//!   JSON record, without quotes.
+//! - No line is blank, since readers take a blank line for no row: Python's `csv.DictReader` if it is empty, pandas also
+//!   if it has spaces and tabs alone. So a text of these is in quotes, and where there is one column a null is `""` as
+//!   well, which pandas and `DuckDB` read as a null.
 
 use std::ops::Range;
 
@@ -44,7 +48,8 @@ impl CsvReader {
             b""
         };
         let needs_quotes = text.bytes().any(|byte| matches!(byte, b'"' | b',' | b'\n' | b'\r'));
-        if !text.is_empty() && !needs_quotes {
+        let is_blank = text.bytes().all(|byte| matches!(byte, b' ' | b'\t'));
+        if !is_blank && !needs_quotes {
             out.extend_from_slice(apostrophe);
             out.extend_from_slice(text.as_bytes());
             return;
@@ -122,12 +127,14 @@ impl RenderedCsv {
 
     /// Writes a range of rows to `out`, each followed by a line feed. Rows past the end are skipped.
     pub fn write(&self, rows: Range<usize>, out: &mut Vec<u8>) {
+        let null: &[u8] = if self.columns.len() == 1 { b"\"\"" } else { b"" };
         for row in rows.start..rows.end.min(self.rows) {
             for (index, values) in self.columns.iter().enumerate() {
                 if index > 0 {
                     out.push(b',');
                 }
                 if values.is_null(row) {
+                    out.extend_from_slice(null);
                     continue;
                 }
                 match values.text(row) {

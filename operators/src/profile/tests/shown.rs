@@ -305,7 +305,7 @@ fn summaries_say_a_column_in_a_line() {
 }
 
 #[test]
-fn short_numbers_have_three_digits_or_those_before_the_point() {
+fn short_numbers_have_few_digits_or_those_before_the_point() {
     for (value, expected) in [
         (-1.0 / 3.0, "−0.333"),
         (0.0, "0"),
@@ -315,7 +315,14 @@ fn short_numbers_have_three_digits_or_those_before_the_point() {
         (1.234e300, "1.23e300"),
         (-5e-324, "−5e-324"),
     ] {
-        assert_eq!(short_number(value), expected);
+        assert_eq!(short_number(value, 3), expected);
+    }
+    for (value, expected) in [
+        (1_234_567.9, "1234568"),
+        (1_234.567_8, "1234.57"),
+        (1.234_567_890_123e-9, "1.23457e-9"),
+    ] {
+        assert_eq!(short_number(value, 6), expected);
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Invariants:
 //! - Without the right to a version nothing but the stored preview is shown, whatever the address says.
-//! - Filters and an order run a statement only if a page of this service led here.
+//! - Filters and an order run a statement only if a page of this service, made for the session, asks for them.
+//! - Rows are read only if no other site led here, which sees to it that the stored preview is shown.
 //! - Rows count toward the egress of the reader's account as `read_dataset` counts them, and are never paid for.
 
 mod columns;
@@ -17,6 +18,7 @@ use pages::{
 };
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
+use store::Project;
 use types::{Field, Version};
 
 use self::columns::{ShownColumns, aligned, all_columns, members, names_to_filter, others, with_profile};
@@ -27,16 +29,17 @@ use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::{GuardedItem, Spec};
 use crate::call::view::PageResponse;
+use crate::call::visit::BrowserRequest;
 use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::ops::data::page_json;
 use crate::ops::page_kit::{page_layout, sentence};
 use crate::ops::query::run::{AskedQuery, PAGE_PATIENCE, ask};
-use crate::ops::site::page;
+use crate::ops::site::{page, sql};
 use crate::rules::profiles;
 use crate::rules::reading::{self, NO_VERSION, NOT_YET};
 
-pub(super) use self::columns::{bare_columns, values};
+pub(super) use self::columns::{BareColumns, values};
 
 /// Rows on a page of the viewer.
 const PAGE_ROWS: u32 = 50;
@@ -65,13 +68,15 @@ async fn rows(cx: Cx, input: RowsQuery) -> Result<PageResponse, ApiError> {
     let chrome = page_layout(&cx).await?;
     let head = scene.head(&cx, DatasetTab::Data);
     let asked = input.version.map(Version);
-    let version = match (asked, scene.readable) {
-        (Some(asked), Some(_)) if profiles::may_read(&cx, &scene.project, asked).await? => asked,
-        (None, Some(readable)) => readable,
-        _ => {
-            let rows = preview(&cx, &scene, &chrome, &head, asked).await?;
-            return PageResponse::page(&DatasetRowsPage { chrome, head, rows });
-        }
+    let readable = match (asked, scene.readable) {
+        (Some(asked), Some(_)) if profiles::may_read(&cx, &scene.project, asked).await? => Some(asked),
+        (None, readable) => readable,
+        _ => None,
+    };
+    let Some(version) = readable.filter(|_| !is_led(&cx)) else {
+        let offered = readable.map(|version| (version, input.address(&shown, None)));
+        let rows = preview(&cx, &scene, (&chrome, &head), asked, offered).await?;
+        return PageResponse::page(&DatasetRowsPage { chrome, head, rows });
     };
     if let Some(address) = input.shorter(&shown) {
         return PageResponse::see(&address);
@@ -81,6 +86,7 @@ async fn rows(cx: Cx, input: RowsQuery) -> Result<PageResponse, ApiError> {
     }
     let mut typed = TypedInVain::default();
     let asked = input.asked(&columns, shown.indexes.clone(), &mut typed)?;
+    let may_filter = cx.the_visit()?.may_filter(&scene.project.slug, input.run.as_deref());
     let is_bad = !typed.errors.is_empty();
     let rows = viewer(
         &cx,
@@ -88,7 +94,7 @@ async fn rows(cx: Cx, input: RowsQuery) -> Result<PageResponse, ApiError> {
         (&chrome, &head),
         version,
         (&columns, &shown),
-        (asked, typed),
+        (asked, typed, may_filter),
     )
     .await?;
     let page = PageResponse::page(&DatasetRowsPage { chrome, head, rows })?;
@@ -107,8 +113,10 @@ pub(super) async fn first(
     chrome: &PageLayout,
     head: &DatasetHead,
 ) -> Result<DatasetRows, ApiError> {
-    let Some(version) = scene.readable else {
-        return preview(cx, scene, chrome, head, None).await;
+    let Some(version) = scene.readable.filter(|_| !is_led(cx)) else {
+        let address = || format!("/projects/{}/rows", scene.project.slug);
+        let offered = scene.readable.map(|version| (version, address()));
+        return preview(cx, scene, (chrome, head), None, offered).await;
     };
     let columns = all_columns(&scene.contract);
     let shown = ShownColumns::of(&[], &columns);
@@ -125,27 +133,36 @@ pub(super) async fn first(
         (chrome, head),
         version,
         (&columns, &shown),
-        (asked, TypedInVain::default()),
+        (asked, TypedInVain::default(), false),
     )
     .await
 }
 
-/// Returns the stored preview, or the heads of the columns alone.
+/// Returns true if another site led the browser here.
+fn is_led(cx: &Cx) -> bool {
+    cx.visit.as_ref().is_some_and(BrowserRequest::is_from_elsewhere)
+}
+
+/// Returns the stored preview, or the heads of the columns alone. A reader who may read a version is offered the address of its
+/// rows.
 async fn preview(
     cx: &Cx,
     scene: &DatasetScene,
-    chrome: &PageLayout,
-    head: &DatasetHead,
-    version: Option<Version>,
+    (chrome, head): (&PageLayout, &DatasetHead),
+    asked: Option<Version>,
+    offered: Option<(Version, String)>,
 ) -> Result<DatasetRows, ApiError> {
     let project = &scene.project;
     let columns = all_columns(&scene.contract);
     let usual = ShownColumns::of(&[], &columns).indexes;
-    // A version that there is not has no preview of its own; a reader without a right sees the newest one then.
-    let profile = match profiles::shown(cx, project, version).await? {
-        Some(profile) => Some(profile),
-        None if version.is_some() => profiles::shown(cx, project, None).await?,
-        None => None,
+    let profile = match (&offered, asked) {
+        (Some((version, _)), _) => profiles::shown_upto(cx, project, *version).await?,
+        (None, None) => profiles::shown(cx, project, None).await?,
+        // A version that there is not has no preview of its own; a reader without a right sees the newest one then.
+        (None, asked) => match profiles::shown(cx, project, asked).await? {
+            Some(profile) => Some(profile),
+            None => profiles::shown(cx, project, None).await?,
+        },
     };
     let state = match &profile {
         _ if project.version == Version::EMPTY => RowsState::Empty,
@@ -159,12 +176,18 @@ async fn preview(
     let mut rows = Vec::new();
     for (at, record) in profile.iter().flat_map(|profile| &profile.preview).enumerate() {
         let place = profile.as_ref().and_then(|profile| profile.offsets.get(at));
+        let begun = profile.as_ref().and_then(|profile| profile.begun.get(at));
+        let is_begun = |column: &usize| {
+            let name = columns.get(*column).map(|field| &field.name);
+            begun.zip(name).is_some_and(|(begun, name)| begun.contains(name))
+        };
         let record = record
             .iter()
             .filter_map(|(name, value)| Some((name.clone(), to_raw_value(value).ok()?)));
         rows.push(RecordRow {
             place: place.map(|offset| offset + 1),
             values: aligned(record.collect(), &scene.contract, &columns, &usual),
+            begun: usual.iter().map(is_begun).collect(),
         });
     }
     let of = profile
@@ -173,7 +196,11 @@ async fn preview(
             (profile.version, profile.records)
         });
     let columns = with_profile(&columns, &usual, profile.as_ref(), None);
-    Ok(DatasetRows::new(chrome, head, of, (columns, rows), state))
+    let mut rows = DatasetRows::new(chrome, head, of, (columns, rows), state);
+    if let Some((_, address)) = offered {
+        rows.offer(address);
+    }
+    Ok(rows)
 }
 
 /// Returns a page of the viewer. What keeps it from reading rows now is said on it.
@@ -183,19 +210,18 @@ async fn viewer(
     (chrome, head): (&PageLayout, &DatasetHead),
     version: Version,
     (columns, shown): (&[Field], &ShownColumns),
-    (asked, typed): (AskedRows, TypedInVain),
+    (asked, typed, may_filter): (AskedRows, TypedInVain, bool),
 ) -> Result<DatasetRows, ApiError> {
     let project = &scene.project;
     let snapshot = reading::entitled(cx, project, Some(version)).await;
     let total = snapshot.as_ref().map_or(0, Snapshot::record_count);
+    let bytes = snapshot.as_ref().ok().map(Snapshot::bytes);
     // The figures are of this version or of an earlier one; the heads are small, and say what a column is like.
-    let profile = match profiles::shown(cx, project, Some(version)).await? {
-        Some(profile) => Some(profile),
-        None => profiles::shown(cx, project, None)
-            .await?
-            .filter(|found| found.version <= version),
-    };
-    let is_asked = asked.needs_statement() && !cx.the_visit()?.is_from_own_page();
+    let profile = profiles::shown_upto(cx, project, version).await?;
+    if let (Ok(snapshot), true) = (&snapshot, profile.as_ref().map(|found| found.version) != Some(version)) {
+        profiles::request::ask_for(cx, project, snapshot).await?;
+    }
+    let is_asked = asked.needs_statement() && !may_filter;
     let read = match snapshot {
         Ok(snapshot) if asked.needs_statement() && !is_asked => selected(cx, scene, &snapshot, columns, &asked).await,
         Ok(snapshot) => plain(cx, scene, &snapshot, columns, &asked).await,
@@ -214,11 +240,13 @@ async fn viewer(
             column: name(filter.column),
             operator: operator.to_owned(),
             words,
+            has_value: filter.operator.has_value(),
             value: filter.value.clone(),
         }
     });
     let view = ReadableRows {
         versions: versions_to_choose(scene, version),
+        bytes,
         names: names_to_filter(columns, shown),
         operators: OPERATORS,
         filters: filters.collect(),
@@ -228,6 +256,8 @@ async fn viewer(
         found: found.or_else(|| (asked.filters.is_empty() || is_asked).then_some(total)),
         offset: asked.offset,
         page: asked.limit.into(),
+        token: cx.the_visit()?.rows_token(&project.slug),
+        sql: sql_address(cx, project, version, columns, &asked),
         typed: typed.filter,
         errors: typed.errors,
         is_asked,
@@ -236,6 +266,15 @@ async fn viewer(
     let columns = with_profile(columns, &asked.columns, profile.as_ref(), order);
     let state = RowsState::Readable(Box::new(view));
     Ok(DatasetRows::new(chrome, head, (version, total), (columns, rows), state))
+}
+
+/// Returns the address of the page with what is asked for as a statement in its box.
+fn sql_address(cx: &Cx, project: &Project, version: Version, columns: &[Field], asked: &AskedRows) -> String {
+    let statement = asked.needs_statement().then(|| asked.question(columns));
+    let most = cx.app.limits.query_characters.get() as usize;
+    // What is too long for the box would not be taken.
+    let statement = statement.filter(|sql| sql.chars().count() <= most);
+    sql::link(&project.slug, version, statement.unwrap_or_default())
 }
 
 /// Returns the versions that the viewer offers: the newest ones that the reader may read, and the one that it shows.
@@ -277,6 +316,7 @@ async fn plain(
         rows.push(RecordRow {
             place: Some(place),
             values: aligned(members(record)?, &scene.contract, columns, &asked.columns),
+            begun: Vec::new(),
         });
     }
     Ok((rows, None))
@@ -298,8 +338,12 @@ fn records(page: &Bytes) -> Result<Vec<Box<RawValue>>, ApiError> {
 /// Counts record bytes as egress of the reader's account.
 ///
 /// # Errors
-/// 402 and 429 if no more may be sent for nothing.
+/// 402 and 429 if no more may be sent for nothing; 403 if another site led the browser here, which would use up the egress.
 pub(super) async fn count(cx: &Cx, bytes: u64) -> Result<(), ApiError> {
+    if is_led(cx) {
+        let message = "another site led here, so no row is read yet; open this page from another page of the dataset";
+        return Err(ApiError::new(ErrorCode::ForeignForm, message));
+    }
     let Some(reader) = cx.reader().filter(|_| cx.answer_is_sent) else {
         return Ok(());
     };
@@ -351,6 +395,7 @@ async fn selected(
         rows.push(RecordRow {
             place: Some(before.saturating_add(number(1)?).saturating_add(1)),
             values: values.into_iter().map(Some).collect(),
+            begun: Vec::new(),
         });
     }
     if rows.is_empty() && asked.offset == 0 {

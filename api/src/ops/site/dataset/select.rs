@@ -228,35 +228,62 @@ impl AskedRows {
     /// Returns the statement. Its columns are those that were asked for, then the version of the record and its index in it,
     /// then the number of rows of all pages if there are filters.
     pub(super) fn statement(&self, fields: &[Field]) -> String {
-        let mut columns: Vec<String> = self
-            .columns
-            .iter()
-            .filter_map(|column| fields.get(*column))
-            .map(|field| name(&field.name))
-            .collect();
+        let mut columns = self.names(fields);
         let places = PLACE_COLUMNS.map(name);
         columns.extend(places.iter().cloned());
+        let condition = self.condition();
+        if !condition.is_empty() {
+            columns.push(format!("(SELECT count(*) FROM records{condition})"));
+        }
+        let mut order: Vec<String> = self.order(fields).into_iter().collect();
+        order.extend(places);
+        let mut sql = format!("SELECT {} FROM records{condition}", columns.join(", "));
+        write!(sql, " ORDER BY {} OFFSET {}", order.join(", "), self.offset).ok();
+        sql
+    }
+
+    /// Returns the statement as a person asks it: the same rows, of all pages, without what tells their places. All columns
+    /// need no names.
+    pub(super) fn question(&self, fields: &[Field]) -> String {
+        let columns = if self.columns.len() == fields.len() {
+            "*".to_owned()
+        } else {
+            self.names(fields).join(", ")
+        };
+        let mut sql = format!("SELECT {columns}\nFROM records");
+        let order = self.order(fields).map(|order| format!(" ORDER BY {order}"));
+        for clause in [self.condition(), order.unwrap_or_default()] {
+            // The clauses begin with a blank.
+            if let Some(clause) = clause.strip_prefix(' ') {
+                write!(sql, "\n{clause}").ok();
+            }
+        }
+        sql
+    }
+
+    fn names(&self, fields: &[Field]) -> Vec<String> {
+        let fields = self.columns.iter().filter_map(|column| fields.get(*column));
+        fields.map(|field| name(&field.name)).collect()
+    }
+
+    /// Returns the filters as a clause, with a blank before it.
+    fn condition(&self) -> String {
         let mut condition = String::new();
         for (at, filter) in self.filters.iter().enumerate() {
             let word = if at == 0 { " WHERE " } else { " AND " };
             condition.push_str(word);
             condition.push_str(&filter.condition);
         }
-        if !condition.is_empty() {
-            columns.push(format!("(SELECT count(*) FROM records{condition})"));
-        }
-        let mut order = Vec::new();
-        if let Some((field, direction)) = self.order.and_then(|(at, order)| Some((fields.get(at)?, order))) {
-            let word = match direction {
-                ColumnOrder::Ascending => "ASC",
-                ColumnOrder::Descending => "DESC",
-            };
-            order.push(format!("{} {word} NULLS LAST", name(&field.name)));
-        }
-        order.extend(places);
-        let mut sql = format!("SELECT {} FROM records{condition}", columns.join(", "));
-        write!(sql, " ORDER BY {} OFFSET {}", order.join(", "), self.offset).ok();
-        sql
+        condition
+    }
+
+    fn order(&self, fields: &[Field]) -> Option<String> {
+        let (at, direction) = self.order?;
+        let word = match direction {
+            ColumnOrder::Ascending => "ASC",
+            ColumnOrder::Descending => "DESC",
+        };
+        Some(format!("{} {word} NULLS LAST", name(&fields.get(at)?.name)))
     }
 }
 

@@ -1,24 +1,31 @@
 //! Versions of a dataset: all of them, and one with the rows that it added.
 //!
-//! Invariant: the facts of a version are public as its contributions are. Its rows and files are for who may read it.
+//! Invariants:
+//! - The facts of a version are public as its contributions are. Its rows and files are for who may read it.
+//! - Rows are read only if no other site led here, since they count as egress.
+//! - The source of a batch is for the account that sent it and for that of the dataset, as its contribution is.
 
 use catalog::Snapshot;
 use data_encoding::HEXLOWER;
 use pages::{
-    AddedRow, AddedRows, DatasetTab, DatasetVersion, DatasetVersionPage, DatasetVersionsPage, GrowthPoint, VersionFile,
+    AddedRow, AddedRows, DatasetTab, DatasetVersion, DatasetVersionPage, DatasetVersionsPage, GrowthPoint,
+    LeftOutRecords, VersionFile,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::ProjectVersion;
 use types::Version;
 
-use super::rows::{bare_columns, count, failure, values};
+use super::rows::{BareColumns, count, failure, values};
 use super::scene::DatasetScene;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::{GuardedItem, Spec};
 use crate::call::view::PageResponse;
+use crate::call::visit::BrowserRequest;
 use crate::error::ApiError;
+use crate::keys::KeyRing;
+use crate::ops::contributions::stored_left_out;
 use crate::ops::diff;
 use crate::ops::page_kit::page_layout;
 use crate::ops::paging::take_page;
@@ -69,18 +76,20 @@ struct VersionsPageQuery {
 }
 
 /// Returns a version as pages show it. `table` is any version of the table.
-fn shown(version: ProjectVersion, table: Option<&Snapshot>) -> DatasetVersion {
-    DatasetVersion {
+fn shown(version: ProjectVersion, table: Option<&Snapshot>) -> Result<DatasetVersion, ApiError> {
+    let left_out = version.tallies.as_deref().map(stored_left_out).transpose()?;
+    Ok(DatasetVersion {
         bytes: table
             .and_then(|table| table.at(version.version))
             .map(|found| found.bytes()),
         version: version.version,
         added: version.accepted,
+        left_out: left_out.map(|(copies, refused)| LeftOutRecords { copies, refused }),
         records: version.record_count,
         agent: version.agent_name,
         root: version.root,
         at: version.created_at,
-    }
+    })
 }
 
 async fn versions(cx: Cx, input: VersionsPageQuery) -> Result<PageResponse, ApiError> {
@@ -107,7 +116,7 @@ async fn versions(cx: Cx, input: VersionsPageQuery) -> Result<PageResponse, ApiE
         versions: found
             .into_iter()
             .map(|version| shown(version, scene.latest.as_ref()))
-            .collect(),
+            .collect::<Result<_, _>>()?,
     })
 }
 
@@ -124,10 +133,14 @@ struct VersionPagePath {
     /// Version after which the rows begin; the one before if absent.
     #[schemars(range(min = 0, max = MAX_EXACT_INTEGER))]
     from: Option<u64>,
-    /// Number of added rows before the first.
+    /// Number of newer rows.
     #[serde(default)]
     #[schemars(range(min = 0, max = MAX_EXACT_INTEGER))]
     offset: u64,
+    /// Columns, by name; a range as `(0-23)`.
+    #[serde(default)]
+    #[schemars(length(max = 300))]
+    cols: Vec<String>,
 }
 
 async fn version(cx: Cx, input: VersionPagePath) -> Result<PageResponse, ApiError> {
@@ -160,9 +173,12 @@ async fn version(cx: Cx, input: VersionPagePath) -> Result<PageResponse, ApiErro
     };
     let can_read = may_read(&cx, project, number).await?;
     let added = here.record_count.saturating_sub(before);
+    let columns = BareColumns::of(&input.cols, &scene.contract);
+    let chosen = columns.member();
     let (mut rows, mut failed) = (None, None);
-    if can_read {
-        match added_rows(&cx, &scene, number, (before, input.offset), added).await {
+    let is_led = cx.visit.as_ref().is_some_and(BrowserRequest::is_from_elsewhere);
+    if can_read && !is_led {
+        match added_rows(&cx, &scene, number, columns, (before, input.offset), added).await {
             Ok(found) => rows = Some(found),
             Err(error) => failed = Some(failure(&cx, error)?.0),
         }
@@ -177,6 +193,7 @@ async fn version(cx: Cx, input: VersionPagePath) -> Result<PageResponse, ApiErro
             name: part.name(),
             rows: part.rows,
             bytes: part.bytes,
+            since: part.first_version(),
             sha256: HEXLOWER.encode(&part.sha256),
         });
     let root_before = near.iter().find(|version| version.version.0 + 1 == input.n);
@@ -186,43 +203,78 @@ async fn version(cx: Cx, input: VersionPagePath) -> Result<PageResponse, ApiErro
         root_before: root_before.map(|version| version.root.clone()),
         file_count: table.as_ref().map(|_| parts.len() as u64),
         files: files.collect(),
+        source: source(&cx, &scene, here).await?,
+        key: current_key(&cx).await?,
+        chosen,
         from,
         added,
         rows,
         failure: failed,
-        version: shown(here.clone(), table.as_ref()),
-        near: near.iter().map(|version| shown(version.clone(), None)).collect(),
+        is_offered: can_read && is_led,
+        version: shown(here.clone(), table.as_ref())?,
+        near: near
+            .iter()
+            .map(|version| shown(version.clone(), None))
+            .collect::<Result<_, _>>()?,
     };
     PageResponse::page(&page)
 }
 
-/// Returns a page of the rows after the first `before` of a version.
+/// Returns the id of the key that signs manifests now.
+pub(super) async fn current_key(cx: &Cx) -> Result<String, ApiError> {
+    let ring = KeyRing::load(&cx.app.store, &*cx.app.clock).await?;
+    Ok(ring.current().key_id.to_string())
+}
+
+/// Returns the declared source of a version to the accounts that may see its contribution.
+async fn source(cx: &Cx, scene: &DatasetScene, version: &ProjectVersion) -> Result<Option<String>, ApiError> {
+    // Buyers of a dataset that is taken down keep its rows only.
+    let Some(reader) = cx.operator().filter(|_| scene.project.taken_down.is_none()) else {
+        return Ok(None);
+    };
+    let contribution = cx.app.store.contribution(version.contribution).await?;
+    let contribution = contribution.filter(|row| row.operator == reader || scene.project.operator == reader);
+    Ok(contribution.and_then(|row| row.source_declaration))
+}
+
+/// Returns a page of the rows after the first `before` of a version, newest first. `offset` newer ones are left out.
 async fn added_rows(
     cx: &Cx,
     scene: &DatasetScene,
     version: Version,
+    columns: BareColumns,
     (before, offset): (u64, u64),
     added: u64,
 ) -> Result<AddedRows, ApiError> {
     let snapshot = reading::entitled(cx, &scene.project, Some(version)).await?;
-    let left = added.saturating_sub(offset).min(PAGE_ROWS.into());
-    let start = before.saturating_add(offset);
-    let count_of_page = usize::try_from(left).unwrap_or(0);
-    let records = diff::records(cx, &scene.project, &snapshot, (start, count_of_page), PageSize::LARGE).await?;
+    let left = added.saturating_sub(offset);
+    let end = before.saturating_add(left);
+    let mut wanted = left.min(PAGE_ROWS.into());
+    let (start, records) = loop {
+        let start = end.saturating_sub(wanted);
+        let count = usize::try_from(wanted).unwrap_or(0);
+        let records = diff::records(cx, &scene.project, &snapshot, (start, count), PageSize::LARGE).await?;
+        // Rows are read from the first on, and large ones end a page early: then the newest would be missing.
+        if records.len() >= count || count <= 1 {
+            break (start, records);
+        }
+        wanted = wanted.div_ceil(2);
+    };
     count(
         cx,
         records.iter().map(|record| record.record.get().len() as u64 + 1).sum(),
     )
     .await?;
-    let (shown, columns) = bare_columns(&scene.contract);
     let mut rows = Vec::with_capacity(records.len());
     for (place, record) in (start.saturating_add(1)..).zip(records) {
         rows.push(AddedRow {
             place,
             version: Version(record.version),
-            values: values(&record.record, &scene.contract, &shown)?,
+            values: values(&record.record, &scene.contract, &columns.indexes)?,
             agent: record.contributor,
         });
     }
-    Ok(AddedRows::new(columns, rows, offset))
+    rows.reverse();
+    let choices = (columns.choices, columns.has_ranges);
+    Ok(AddedRows::new(columns.columns, choices, rows, offset))
 }

@@ -209,3 +209,22 @@ async fn a_damaged_table_is_said_before_a_file_begins() {
         assert_eq!(download(&browser, "weather", &fields).await.status, 503, "{format}");
     }
 }
+
+#[tokio::test]
+async fn a_right_that_ends_while_a_download_waits_ends_it() {
+    for format in ["csv", "parquet"] {
+        let service = Service::start().await;
+        let seller = service.operator().await;
+        let key = service.agent(&seller, "seller").await;
+        service.project(&seller, "weather", &json!({})).await;
+        service.merged(&key, "weather", &[json!({"name": "first"})]).await;
+        let browser = Browser::signed_in(&service).await;
+        let token = browser.form_token().await;
+        let operator = service.app.store.operator_by_email(EMAIL).await.unwrap().unwrap().id;
+        let fields = [("form_token", token.as_str()), ("format", format), ("version", "1")];
+        let exports = &service.app.process.exports;
+        let down = exports.while_awaited(operator, service.took_down("weather"));
+        let (got, ()) = tokio::join!(download(&browser, "weather", &fields), down);
+        assert_eq!(got.status, 404, "{}", got.text());
+    }
+}

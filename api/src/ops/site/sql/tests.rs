@@ -1,11 +1,13 @@
 use pages::{AnswerColumnKind, TableCell};
 use serde_json::json;
 use serde_json::value::RawValue;
+use types::Version;
 
-use super::{cells, kind_of};
+use super::{cells, kind_of, shown};
+use crate::ops::query::run::QueryAnswered;
 use crate::state::sandbox::AnswerColumn;
 use crate::testing::Service;
-use crate::testing::browser::{Browser, form};
+use crate::testing::browser::{Browser, EMAIL, form};
 
 const PATH: &str = "/projects/tides/sql";
 
@@ -44,7 +46,7 @@ fn cells_have_every_digit_and_tell_null_from_a_text() {
     let literal = |text: &str| TableCell::Literal(text.to_owned());
     let text = |text: &str| TableCell::Text(text.to_owned());
     assert_eq!(
-        cells(&row, &kinds.map(column)).unwrap(),
+        cells(&row, &kinds.map(column), &[0, 1, 2, 3, 4, 5, 6, 7, 8]).unwrap(),
         [
             literal("9007199254740993"),
             TableCell::Null,
@@ -57,6 +59,35 @@ fn cells_have_every_digit_and_tell_null_from_a_text() {
             text("123456789012345678901"),
         ]
     );
+}
+
+#[test]
+fn an_answer_has_the_cells_that_its_page_shows_and_no_others() {
+    let of = |count: usize, text: &str| {
+        // Texts, and numbers in the last of 300 columns.
+        let columns = (0..300).map(|at| column(if at == 299 { "Int64" } else { "Utf8" }));
+        let row = format!("[{}7]", format!("\"{text}\",").repeat(299));
+        let answered = QueryAnswered {
+            version: Version(1),
+            root: None,
+            columns: columns.collect(),
+            rows: (0..count)
+                .map(|_| RawValue::from_string(row.clone()).unwrap())
+                .collect(),
+            truncated: true,
+        };
+        shown(&answered).unwrap()
+    };
+    // A chart of few rows has its numbers, although the table has no room for them.
+    let few = of(200, "x");
+    assert_eq!((few.rows.len(), few.row_count, few.column_count), (200, 200, 300));
+    assert!(few.rows.iter().all(|row| row.len() == 25));
+    assert_eq!(few.rows[0][24], TableCell::Literal("7".to_owned()));
+    assert_eq!(few.columns[24].kind, AnswerColumnKind::Number);
+    // 24 texts of 120 letters in a row make 1 MiB in 365 rows.
+    let many = of(1_000, &"x".repeat(500));
+    assert_eq!((many.row_count, many.column_count), (1_000, 300));
+    assert!((300..400).contains(&many.rows.len()), "{}", many.rows.len());
 }
 
 #[test]
@@ -145,4 +176,32 @@ async fn the_form_runs_with_the_token_and_says_what_went_wrong() {
             "{sql}: {html}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_takedown_while_a_statement_runs_or_waits_for_room_leaves_no_page() {
+    let service = scene().await;
+    let browser = Browser::signed_in(&service).await;
+    let token = browser.form_token().await;
+    let running = form(&[("form_token", token.as_str()), ("version", "1"), ("q", "pause count")]);
+    let ended = async {
+        service.sandbox.hanging.notified().await;
+        service.took_down("tides").await;
+        service.sandbox.going_on.notify_one();
+    };
+    let (page, ()) = tokio::join!(browser.post(PATH, &running), ended);
+    let html = page.text();
+    assert!(page.status == 404 && !html.contains("Tides"), "{html}");
+
+    // A statement that is refused before it runs names the dataset no more.
+    let service = scene().await;
+    let browser = Browser::signed_in(&service).await;
+    let token = browser.form_token().await;
+    let operator = service.app.store.operator_by_email(EMAIL).await.unwrap().unwrap().id;
+    let waiting = form(&[("form_token", token.as_str()), ("version", "1"), ("q", "refuse")]);
+    let answers = &service.app.process.answers;
+    let down = answers.while_awaited(operator, service.took_down("tides"));
+    let (page, ()) = tokio::join!(browser.post(PATH, &waiting), down);
+    let html = page.text();
+    assert!(page.status == 404 && !html.contains("Tides"), "{html}");
 }

@@ -1,3 +1,6 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
 use serde_json::json;
 use types::{AgentId, ContributionId, DatasetId, Timestamp};
 
@@ -29,7 +32,7 @@ async fn service() -> (Service, DatasetId) {
 
 async fn begun(catalog: &Catalog, dataset: DatasetId) -> BegunProfile {
     let snapshot = catalog.snapshot(dataset, None).await.unwrap().unwrap();
-    let begun = BegunProfile::begin(snapshot, SamplingKey::new([7; 32])).await;
+    let begun = BegunProfile::begin(snapshot, SamplingKey::new([7; 32]), &CancellationToken::new()).await;
     begun.unwrap().unwrap()
 }
 
@@ -76,11 +79,53 @@ async fn a_profile_depends_on_the_rows_and_on_no_sketch() {
     }
     // A sketch that another key sampled is of no use.
     let snapshot = catalog.snapshot(dataset, None).await.unwrap().unwrap();
-    let other = BegunProfile::begin(snapshot, SamplingKey::new([8; 32]))
+    let other = BegunProfile::begin(snapshot, SamplingKey::new([8; 32]), &CancellationToken::new())
         .await
         .unwrap()
         .unwrap();
     assert_eq!(other.unread_rows(), 70_020);
+}
+
+/// Counts the bytes of sketches that this thread has merged.
+#[derive(Default)]
+struct MergedHere(Arc<AtomicU64>);
+
+impl Recorder for MergedHere {
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+        if key.name() == metric::SKETCH_BYTES {
+            Counter::from_arc(Arc::clone(&self.0))
+        } else {
+            Counter::noop()
+        }
+    }
+
+    fn register_gauge(&self, _: &Key, _: &Metadata<'_>) -> Gauge {
+        Gauge::noop()
+    }
+
+    fn register_histogram(&self, _: &Key, _: &Metadata<'_>) -> Histogram {
+        Histogram::noop()
+    }
+}
+
+#[tokio::test]
+async fn stored_sketches_are_small_and_never_merged_on_a_thread_that_serves_calls() {
+    let (service, dataset) = service().await;
+    let catalog = &service.app.catalog;
+    let stored = built(catalog, dataset).await.sketch_bytes;
+    let here = MergedHere::default();
+    let begun = {
+        let _counted = metrics::set_default_local_recorder(&here);
+        begun(catalog, dataset).await
+    };
+    assert_eq!(begun.unread_rows(), 20, "the stored sketch was merged");
+    assert_eq!(here.0.load(Ordering::Relaxed), 0);
+    let whole = begun.merged.encode().len() as u64;
+    assert!(stored < whole * 9 / 10, "{stored} of {whole}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

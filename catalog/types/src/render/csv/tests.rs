@@ -134,6 +134,35 @@ fn a_column_is_named_without_a_formula() {
     assert_eq!(csv(&contract, &records, CsvReader::Program), "-a,@b\n-5,-5\n");
 }
 
+#[test]
+fn each_row_of_one_column_is_a_line_that_no_reader_skips() {
+    let texts = json!({"fields": [{"name": "a", "type": "string"}]});
+    let records = [
+        json!({"a": "x"}),
+        json!({}),
+        json!({"a": ""}),
+        json!({"a": " \t"}),
+        json!({"a": " y"}),
+    ];
+    assert_eq!(
+        csv(&texts, &records, CsvReader::Program),
+        "a\nx\n\"\"\n\"\"\n\" \t\"\n y\n"
+    );
+    assert_eq!(
+        csv(&texts, &records[1..4], CsvReader::Spreadsheet),
+        "a\n\"\"\n\"\"\n\" \t\"\n"
+    );
+    let numbers = json!({"fields": [{"name": "a", "type": "integer"}]});
+    assert_eq!(
+        csv(
+            &numbers,
+            &[json!({"a": 1}), json!({}), json!({"a": 3})],
+            CsvReader::Program
+        ),
+        "a\n1\n\"\"\n3\n"
+    );
+}
+
 proptest! {
     #[test]
     fn texts_come_back_as_they_were(texts in proptest::collection::vec(proptest::option::of("[ab\"',\r\n\t=;é]{0,6}"), 1..20)) {

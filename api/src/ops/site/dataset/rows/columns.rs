@@ -154,12 +154,39 @@ pub(super) fn members(record: &RawValue) -> Result<RecordMembers, ApiError> {
     serde_json::from_str(record.get()).map_err(|error| ApiError::internal(format!("a record: {error}")))
 }
 
-/// Returns columns without figures: as many fields of the contract as a page has.
-pub(in crate::ops::site::dataset) fn bare_columns(contract: &Contract) -> (Vec<usize>, Vec<ShownColumn>) {
-    let columns = all_columns(contract);
-    let usual = ShownColumns::of(&[], &columns).indexes;
-    let shown = with_profile(&columns, &usual, None, None);
-    (usual, shown)
+/// Columns without figures, and the choice of them.
+pub(in crate::ops::site::dataset) struct BareColumns {
+    pub(in crate::ops::site::dataset) indexes: Vec<usize>,
+    pub(in crate::ops::site::dataset) columns: Vec<ShownColumn>,
+    pub(in crate::ops::site::dataset) choices: Vec<ColumnChoice>,
+    /// True if they are chosen by ranges.
+    pub(in crate::ops::site::dataset) has_ranges: bool,
+    /// The columns in an address; `None` for the usual ones.
+    word: Option<String>,
+}
+
+impl BareColumns {
+    /// Reads the columns of an address.
+    pub(in crate::ops::site::dataset) fn of(words: &[String], contract: &Contract) -> Self {
+        let columns = all_columns(contract);
+        let shown = ShownColumns::of(words, &columns);
+        let (choices, has_ranges) = shown.choices(&columns);
+        Self {
+            columns: with_profile(&columns, &shown.indexes, None, None),
+            choices,
+            has_ranges,
+            word: (!shown.is_usual).then_some(shown.word),
+            indexes: shown.indexes,
+        }
+    }
+
+    /// Returns the columns as a further member of an address; nothing for the usual ones.
+    pub(in crate::ops::site::dataset) fn member(&self) -> String {
+        self.word.as_ref().map_or_else(String::new, |word| {
+            let mut query = url::form_urlencoded::Serializer::new(String::new());
+            format!("&{}", query.append_pair("cols", word).finish())
+        })
+    }
 }
 
 /// Returns the values of a record for these columns of a contract.

@@ -28,6 +28,9 @@ pub(super) struct RowsQuery {
     /// Version; the newest that the reader may read if absent.
     #[schemars(range(min = 1, max = MAX_EXACT_INTEGER))]
     pub(super) version: Option<u64>,
+    /// Version in the place of `version`, as the field for other versions sends it; empty for none.
+    #[schemars(regex(pattern = "^[0-9]{0,15}$"))]
+    other: Option<String>,
     /// Number of rows before the first.
     #[serde(default)]
     #[schemars(range(min = 0, max = MAX_EXACT_INTEGER))]
@@ -47,6 +50,9 @@ pub(super) struct RowsQuery {
     /// Number of the filter to leave out, or 0 for the order, as their buttons send it.
     #[schemars(range(min = 0, max = 3))]
     without: Option<usize>,
+    /// Token of the form, without which nothing is filtered or ordered.
+    #[schemars(length(max = 100), regex(pattern = LINE))]
+    pub(super) run: Option<String>,
     /// Columns, by name; a range as `(0-23)`.
     #[serde(default)]
     #[schemars(length(max = 300))]
@@ -134,18 +140,33 @@ impl RowsQuery {
             .all(|pair| pair[0].is_some() || pair[1].is_none());
         let is_long = self.by.is_some()
             || self.without.is_some()
+            || self.other.is_some()
             || !is_gapless
             || all.iter().any(|column| column.as_ref().is_some_and(String::is_empty))
             || self.cols.len() > 1
-            || (columns.is_usual && !self.cols.is_empty());
-        if !is_long {
-            return None;
-        }
+            || (columns.is_usual && !self.cols.is_empty())
+            || (self.run.is_some() && !self.is_statement());
+        is_long.then(|| self.address(columns, self.run.as_deref()))
+    }
+
+    /// Returns true if the rows are to be filtered or ordered.
+    fn is_statement(&self) -> bool {
+        self.order().is_some() || !self.filters().is_empty()
+    }
+
+    /// Returns the shortest address of what is asked for. It has the token only if that is needed.
+    pub(super) fn address(&self, columns: &ShownColumns, token: Option<&str>) -> String {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
-        if let Some(version) = self.version {
+        let other = self.other.as_deref().and_then(|number| number.parse::<u64>().ok());
+        let other = other.filter(|number| *number > 0);
+        if let Some(version) = other.or(self.version) {
             query.append_pair("version", &version.to_string());
         }
-        if self.offset > 0 {
+        if let Some(row) = self.row {
+            query.append_pair("row", &row.to_string());
+        }
+        // A place in one version is none in another.
+        if self.offset > 0 && other.is_none() {
             query.append_pair("offset", &self.offset.to_string());
         }
         if let Some((column, direction)) = self.order() {
@@ -162,7 +183,12 @@ impl RowsQuery {
         if !columns.is_usual {
             query.append_pair("cols", &columns.word);
         }
-        Some(format!("/projects/{}/rows?{}", self.slug, query.finish()))
+        if let Some(token) = token.filter(|_| self.is_statement()) {
+            query.append_pair("run", token);
+        }
+        let query = query.finish();
+        let mark = if query.is_empty() { "" } else { "?" };
+        format!("/projects/{}/rows{mark}{query}", self.slug)
     }
 }
 
@@ -202,6 +228,7 @@ impl RowsQuery {
                         column: filter.column,
                         operator: filter.operator,
                         words: "",
+                        has_value: true,
                         value: filter.value.chars().take(MAX_VALUE_CHARS).collect(),
                     });
                 }

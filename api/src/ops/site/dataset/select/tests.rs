@@ -123,6 +123,28 @@ fn an_order_ends_with_the_place_of_the_row() {
 }
 
 #[test]
+fn a_person_asks_the_same_without_the_places() {
+    let fields = fields();
+    let mut asked = AskedRows {
+        columns: (0..fields.len()).collect(),
+        filters: vec![RowFilter::new(0, &fields[0], FilterOperator::Is, "it's").unwrap()],
+        order: Some((1, ColumnOrder::Ascending)),
+        offset: 50,
+        limit: 50,
+    };
+    assert_eq!(
+        asked.question(&fields),
+        "SELECT *\nFROM records\nWHERE \"na\"\"me\" = 'it''s'\nORDER BY \"Count\" ASC NULLS LAST"
+    );
+    asked.filters.clear();
+    asked.columns = vec![0, 2];
+    assert_eq!(
+        asked.question(&fields),
+        "SELECT \"na\"\"me\", \"metres\"\nFROM records\nORDER BY \"Count\" ASC NULLS LAST"
+    );
+}
+
+#[test]
 fn every_comparison_has_its_words() {
     for (word, words) in OPERATORS {
         assert_eq!(FilterOperator::of(word).unwrap().words(), (*word, *words));

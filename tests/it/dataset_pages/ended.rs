@@ -1,0 +1,134 @@
+//! Rights that end while somebody reads: within a second every door is as for one who never had them.
+//!
+//! Invariant: before a right ends each door has answered by it, so nothing that is remembered may answer afterwards.
+
+use serde_json::json;
+use tests::Answer;
+use tests::world::contribute;
+
+use super::{profile, profiled, rows, tied};
+use crate::sql_page::{Asker, project, text};
+
+/// Words that stand in rows of [`tied`] and nowhere else.
+const OF_ROWS: [&str; 2] = ["50%_off", "2026-05-0"];
+/// Pages of a dataset that show rows to those who may read them.
+const PAGES: [&str; 6] = [
+    "",
+    "/rows?version=2&offset=50",
+    "/rows?version=2&row=7",
+    "/rows?version=2&sort=sample&dir=desc",
+    "/rows?version=2&f1=sample&o1=less&v1=50",
+    "/versions/2?from=1",
+];
+
+/// Every door by which a person, or an agent of the same operator, gets rows of version 2 of a dataset; its name, and the answer.
+async fn doors(person: &Asker, slug: &str) -> Vec<(String, Answer)> {
+    let mut answers = Vec::new();
+    for page in PAGES {
+        answers.push((page.to_owned(), person.open(&format!("/projects/{slug}{page}")).await));
+    }
+    let statement = ("q", "SELECT station, at FROM records ORDER BY sample");
+    for file in ["", "csv"] {
+        let fields = [statement, ("version", "2"), ("file", file)];
+        let sent = person.ask(slug, &fields[..if file.is_empty() { 2 } else { 3 }]).await;
+        answers.push((format!("/sql {file}"), sent));
+    }
+    let token = person.token().await;
+    for format in ["csv", "ndjson", "arrow", "parquet"] {
+        let fields = [("form_token", token.as_str()), ("version", "2"), ("format", format)];
+        let path = format!("/projects/{slug}/download");
+        let sent = person.browser.browse(&person.session, &path, Some(&fields)).await;
+        answers.push((format!("/download {format}"), sent));
+    }
+    for path in [
+        "/data?version=2",
+        "/export?version=2",
+        "/profile?version=2",
+        "/preview?version=2",
+    ] {
+        answers.push((
+            path.to_owned(),
+            person.agent.http.get(&format!("/projects/{slug}{path}")).await,
+        ));
+    }
+    answers
+}
+
+fn has_rows(answer: &Answer) -> bool {
+    let text = String::from_utf8_lossy(&answer.bytes);
+    OF_ROWS.iter().any(|words| text.contains(words))
+}
+
+/// Fails unless a door answers by the right to read.
+fn opened(answers: &[(String, Answer)]) {
+    for (door, answer) in answers {
+        assert_eq!(answer.code(), 200, "{door}: {}", String::from_utf8_lossy(&answer.bytes));
+        // Compressed files show nothing to a search, and a profile has no rows.
+        let is_shown = !["parquet", "arrow", "/profile"].iter().any(|kind| door.contains(kind));
+        assert!(
+            !is_shown || has_rows(answer),
+            "{door}: {}",
+            String::from_utf8_lossy(&answer.bytes)
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_version_that_is_taken_down_while_it_is_read_is_a_missing_one_at_every_door() {
+    let (site, owner, other) = profiled().await;
+    project(&owner, "tides", json!({})).await;
+    contribute(&owner.agent.http, "tides", &tied(120)).await;
+    profile(&owner, "tides", 2).await;
+    opened(&doors(&other, "tides").await);
+    site.take_down("tides").await;
+    other.agent.http.soon("/projects/tides/data", 404).await;
+    let seen = |answer: &Answer, slug: &str| {
+        let text = String::from_utf8_lossy(&answer.bytes).replace(answer.header("x-request-id"), "ID");
+        (answer.code(), text.replace(slug, "missing"))
+    };
+    for person in [&other, &owner] {
+        let (down, missing) = (doors(person, "tides").await, doors(person, "missing").await);
+        for ((door, down), (_, missing)) in down.iter().zip(&missing) {
+            assert_eq!(seen(down, "tides"), seen(missing, "missing"), "{door}");
+            assert!(matches!(down.code(), 303 | 404), "{door}: {}", down.code());
+        }
+    }
+    let visitor = other.browser.browse("", &rows("tides", ""), None).await;
+    assert_eq!(visitor.code(), 404);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_purchase_that_is_refunded_while_it_is_read_opens_no_door() {
+    let (site, owner, other) = profiled().await;
+    // Nothing was offered, so there is no preview either.
+    project(&owner, "paid", json!({"access": "paid", "price": "0.10"})).await;
+    let unseen = json!({"previewRows": null});
+    owner.agent.http.patch("/projects/paid", &unseen).await.expect(200);
+    contribute(&owner.agent.http, "paid", &tied(120)).await;
+    profile(&owner, "paid", 2).await;
+    site.grant(other.operator, "10");
+    let bought = other
+        .agent
+        .http
+        .post("/projects/paid/buy", &json!({}))
+        .await
+        .expect(200);
+    opened(&doors(&other, "paid").await);
+    // The person has the page open, with its form.
+    let page = text(&other.open(&rows("paid", "?version=2")).await.expect(200));
+    assert!(page.contains("id=\"view\""), "{page}");
+    site.refund(bought.text("/saleId"));
+    other.agent.http.soon("/projects/paid/data", 402).await;
+    for (door, answer) in doors(&other, "paid").await {
+        let shown = String::from_utf8_lossy(&answer.bytes);
+        assert!(!has_rows(&answer), "{door}: {shown}");
+        let is_page = PAGES.contains(&door.as_str()) || door.starts_with("/preview");
+        let is_refused = match answer.code() {
+            200 | 303 => is_page,
+            402 => !is_page || door.contains("/versions"),
+            404 => door.starts_with("/profile"),
+            _ => false,
+        };
+        assert!(is_refused, "{door}: {}: {shown}", answer.code());
+    }
+}
