@@ -104,7 +104,15 @@ fn different(column: &ColumnProfile) -> String {
 
 fn trues(column: &ColumnProfile) -> Option<u8> {
     let counts = column.trues.zip(column.falses);
-    let percent = counts.map(|(trues, falses)| digits::percent(trues, trues.saturating_add(falses)));
+    let percent = counts.map(|(trues, falses)| {
+        let percent = digits::percent(trues, trues.saturating_add(falses));
+        // Nearly all is not all.
+        if trues > 0 && falses > 0 {
+            percent.clamp(1, 99)
+        } else {
+            percent
+        }
+    });
     percent.or(column.true_percent)
 }
 

@@ -64,7 +64,7 @@ fn led(page: &Page, scripts: bool, by_mouse: Option<By<'_>>) {
 fn by_mouse(site: &Site, page: &Page, scripts: bool) {
     let judged = |what: &str| {
         if scripts {
-            judge_answer(page, what)
+            judge_answer(page, what);
         }
     };
     page.goto(format!("{}/", site.http.base()));
@@ -134,7 +134,7 @@ fn by_keyboard(site: &Site, page: &Page, scripts: bool) {
     assert_eq!(page.enter("Enter").status, 200);
     page.see(By::Heading("1 row"));
     tab_until(page, "Tab", |focus| focus.tag == "code" && focus.name.contains("/sql?"));
-    tab_to(page, "CSV");
+    tab_to(page, "CSV of the answer");
     has_answer(&page.download_by("Enter"));
 }
 

@@ -49,7 +49,7 @@ fn hostile() -> Vec<Hostile> {
         0 => json!(format!("{SCRIPT}{column} {row}")),
         1 => json!(if row == 0 { i64::MIN } else { i64::MAX }),
         2 => json!([f64::MAX, f64::MIN, f64::MIN_POSITIVE, -0.0][row % 4]),
-        3 => json!(row % 2 == 0),
+        3 => json!(row.is_multiple_of(2)),
         4 => json!("9999-12-31T23:59:59.999999Z"),
         5 => json!("0001-01-01"),
         _ => json!({"<b>": [SCRIPT, row, null]}),

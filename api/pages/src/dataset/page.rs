@@ -7,10 +7,16 @@ use super::DatasetTab;
 use super::column::{kind_words, percent};
 use super::head::{DatasetHead, DatasetOffer};
 use super::rows::DatasetRows;
+use crate::cell::escaped;
 use crate::chrome::{PageLayout, Theme};
 use crate::document::RenderedMarkdown;
 use crate::filters;
 use crate::said::Discussion;
+
+/// Most bytes of the table of the schema as HTML, which leaves the rest of a page room within 90 KB.
+const MAX_SCHEMA_BYTES: usize = 32 << 10;
+/// Bytes of a field beside its texts.
+const FIELD_BYTES: usize = 240;
 
 /// Summary of a version by a model.
 #[derive(Clone, Debug)]
@@ -54,6 +60,14 @@ struct SchemaRow<'a> {
     is_required: bool,
     meaning: String,
     figures: &'a str,
+}
+
+impl SchemaRow<'_> {
+    /// Returns about how many bytes of HTML the row is.
+    fn weight(&self) -> usize {
+        let texts = [self.name, &self.meaning, self.figures];
+        FIELD_BYTES + texts.into_iter().map(escaped).sum::<usize>()
+    }
 }
 
 /// Page at `GET /projects/{slug}`.
@@ -103,7 +117,20 @@ impl DatasetPage {
         }
     }
 
-    fn schema(&self) -> impl Iterator<Item = SchemaRow<'_>> {
+    /// Returns the first fields, as many as there is room for, and how many there are beside them.
+    fn schema(&self) -> (Vec<SchemaRow<'_>>, usize) {
+        let mut left = MAX_SCHEMA_BYTES;
+        let fits = |row: &SchemaRow<'_>| {
+            let room = left.checked_sub(row.weight());
+            left = room.unwrap_or_default();
+            room.is_some()
+        };
+        let shown: Vec<_> = self.fields().take_while(fits).collect();
+        let others = self.contract.fields().len() - shown.len();
+        (shown, others)
+    }
+
+    fn fields(&self) -> impl Iterator<Item = SchemaRow<'_>> {
         self.contract.fields().iter().enumerate().map(|(at, field)| {
             let parts = [&field.title, &field.description, &field.unit];
             let parts: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
