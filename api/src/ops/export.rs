@@ -5,6 +5,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use bytes::Bytes;
@@ -18,7 +19,7 @@ use types::error::with_causes;
 use types::render::arrow::{ArrowStream, record_schema};
 use types::render::csv::{CsvReader, RenderedCsv};
 use types::render::lines::RenderedLines;
-use types::{Contract, Version};
+use types::{Contract, Timestamp, Version};
 
 use crate::call::answer::{BodyMedia, NDJSON, StreamedAnswer};
 use crate::call::cx::Cx;
@@ -29,9 +30,12 @@ use crate::error::ApiError;
 use crate::rules::answer_file::FileFormat;
 use crate::rules::entitlement;
 use crate::rules::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
+use crate::state::holder_limit::HolderPermit;
 
 /// Bytes rendered at a time, plus at most one record.
 const CHUNK_BYTES: usize = 64 << 10;
+/// Time for which an answer that is being sent goes on without asking whether its reader still may read.
+const RIGHT_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) fn add(table: &mut Operations) {
     table.add(
@@ -124,12 +128,48 @@ pub(super) async fn records(
         );
     }
     let first = Some(Bytes::from(first)).filter(|first| !first.is_empty());
-    let body = stream::iter(first.map(Ok)).chain(pieces).map(move |piece| {
-        // The closure owns the permit, so it is returned when the answer ends, also if the client disconnects.
-        let _permit = &permit;
-        piece.map_err(|error| broken(&error))
+    let sent = SentRecords {
+        cx: cx.clone(),
+        project: project.clone(),
+        version,
+        pieces: stream::iter(first.map(Ok)).chain(pieces).boxed(),
+        asked_at: cx.app.clock.now(),
+        _permit: permit,
+    };
+    let body = stream::try_unfold(sent, async |mut sent: SentRecords| {
+        let piece = sent.next().await.map_err(|error| broken(&error))?;
+        Ok(piece.map(|piece| (piece, sent)))
     });
     Ok(body.boxed())
+}
+
+/// Records of a version that a client reads as slowly as it likes. It owns the permit, which is returned when the answer
+/// ends, also if the client disconnects.
+struct SentRecords {
+    cx: Cx,
+    project: Project,
+    version: Version,
+    pieces: Pieces<ApiError>,
+    /// When the right to read was last known.
+    asked_at: Timestamp,
+    _permit: HolderPermit,
+}
+
+impl SentRecords {
+    /// Returns the next piece, if the caller may still read.
+    async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
+        let piece = self.pieces.try_next().await?;
+        let now = self.cx.app.clock.now();
+        if piece.is_some() && now.since(self.asked_at) >= RIGHT_INTERVAL {
+            match reading::still_entitled(&self.cx, &self.project, self.version, Some(self.version)).await {
+                // An answer that has begun outlives the database, as the download of a part does.
+                Err(error) if error.status().is_server_error() => {}
+                asked => asked?,
+            }
+            self.asked_at = now;
+        }
+        Ok(piece)
+    }
 }
 
 /// Encodes the records of a version while the pieces are polled. The first rows are read before this returns.
@@ -206,10 +246,15 @@ fn unrendered(error: &(dyn std::error::Error + 'static)) -> ApiError {
 /// Logs an error of an answer that has begun, and returns the error that closes the connection, since the status was
 /// sent already.
 fn broken(error: &ApiError) -> io::Error {
-    tracing::error!(
-        error = error.reason(),
-        "an export failed after its answer had begun; the connection was closed"
-    );
+    let reason = error.reason();
+    if error.status().is_server_error() {
+        tracing::error!(
+            error = reason,
+            "an export failed after its answer had begun; the connection was closed"
+        );
+    } else {
+        tracing::info!(error = reason, "the right to read ended while an export was sent");
+    }
     io::Error::other("the export failed")
 }
 

@@ -1,3 +1,6 @@
+use std::time::Duration;
+
+use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use types::OperatorId;
 
@@ -122,4 +125,21 @@ async fn an_operator_that_is_suspended_while_an_export_waits_gets_none() {
         (got.status.as_u16(), &got.json()["error"]),
         (401, &json!("account_suspended"))
     );
+}
+
+#[tokio::test]
+async fn a_right_that_ends_while_an_export_is_sent_ends_it_and_a_database_that_is_away_does_not() {
+    let (service, mine, theirs) = scene(&json!({})).await;
+    let long = |number: u32| json!({"name": format!("{number} {}", "x".repeat(900))});
+    service
+        .merged(&mine, "weather", &(0..300).map(long).collect::<Vec<_>>())
+        .await;
+    let path = "/projects/weather/export?version=1";
+    let whole = service.get(path, Some(&theirs)).await.bytes;
+    let [ended, outlived] = [service.untaken(path, &theirs).await, service.untaken(path, &mine).await];
+    service.took_down("weather").await;
+    service.clock.advance(Duration::from_secs(1));
+    assert!(ended.into_body().collect().await.is_err(), "the export went on");
+    service.app.store.close().await;
+    assert_eq!(outlived.into_body().collect().await.unwrap().to_bytes(), whole);
 }
