@@ -26,7 +26,7 @@ const NOW: i64 = 90 * DAY;
 /// Limits that ask for every purchase.
 fn always() -> SpendLimits {
     SpendLimits {
-        approve_above: micro(0),
+        approve_above: Some(micro(0)),
         ..SpendLimits::default()
     }
 }
@@ -74,8 +74,8 @@ async fn no(shop: &Shop, store: &Store, id: ApprovalId, now: i64) -> DeniedAppro
 }
 
 async fn row(shop: &Shop, store: &Store, id: ApprovalId, now: i64) -> PurchaseApproval {
-    let found = store.money().approval(shop.market.buyer, id, at(now)).await.unwrap();
-    found.expect("the row of the operator")
+    let found = store.money().approval(shop.market.buyer, id, at(now)).await;
+    found.unwrap().unwrap()
 }
 
 async fn reprice(shop: &Shop, store: &Store, item: usize, price: i64, now: i64) {
@@ -94,7 +94,7 @@ pub async fn a_purchase_above_the_line_waits_for_a_person(url: &str) {
     let store = open(url).await;
     let shop = Shop::of(&store, 2).await;
     let limits = SpendLimits {
-        approve_above: micro(PRICE - 1),
+        approve_above: Some(micro(PRICE - 1)),
         ..SpendLimits::default()
     };
     shop.limit(&store, shop.agent(), limits).await;
@@ -336,7 +336,7 @@ pub async fn a_yes_waits_for_caps_and_credits(url: &str) {
     let shop = asking(&store, 2).await;
     let asked = waiting(&shop, &store, 0, None, 10).await;
     let lowered = SpendLimits {
-        per_day: micro(PRICE - 1),
+        per_day: Some(micro(PRICE - 1)),
         ..always()
     };
     shop.limit(&store, shop.agent(), lowered).await;
@@ -541,7 +541,7 @@ pub async fn the_lower_line_and_the_greatest_price_hold(url: &str) {
     let (buyer, desk) = (shop.market.buyer, shop.market.buyers_agent);
     let budget = AppBudget {
         per_month: None,
-        approve_above: micro(PRICE - 1),
+        approve_above: Some(micro(PRICE - 1)),
     };
     let app = connect(&store, buyer, desk, budget, 5).await;
     let row = waiting(&shop, &store, 0, Some(app), 10).await;
@@ -557,7 +557,7 @@ pub async fn the_lower_line_and_the_greatest_price_hold(url: &str) {
         "the yes counts for the app that asked"
     );
     let bound = |most| NewPurchase {
-        max_price: micro(most),
+        max_price: Some(micro(most)),
         ..shop.purchase(2, None, 20)
     };
     let refused = store.money().purchase(bound(PRICE - 1)).await.unwrap();

@@ -302,30 +302,35 @@ pub async fn an_altered_archive_is_found(url: &str) {
         run(&store, undo).await;
         assert_eq!(broken(&store, &files).await, []);
     }
-    // The newest opening is where the proof in the database begins.
+    an_altered_opening_is_found(&store, &market, &files).await;
+}
+
+/// What is changed where the proof in the database begins, at the newest opening, is found.
+async fn an_altered_opening_is_found(store: &Store, market: &Market, files: &[(i64, Vec<LedgerMovement>)]) {
+    let shared = format!("month = {}", files[0].0);
     let newest = format!("month = {}", files[1].0);
     run(
-        &store,
+        store,
         format!("UPDATE ledger_openings SET balance = balance + 1 WHERE {newest}"),
     )
     .await;
-    assert!(rules(&faults(&store, 0).await).contains("M2"));
+    assert!(rules(&faults(store, 0).await).contains("M2"));
     run(
-        &store,
+        store,
         format!("UPDATE ledger_openings SET balance = balance - 1 WHERE {newest}"),
     )
     .await;
     // An opening that is removed, and a movement that is put back.
     let account = format!("{ASSET}|credits:{}", market.buyer);
     run(
-        &store,
+        store,
         format!("DELETE FROM ledger_openings WHERE {shared} AND account = '{account}'"),
     )
     .await;
-    assert!(rules(&broken(&store, &files).await).contains("M2"));
+    assert!(rules(&broken(store, files).await).contains("M2"));
     let back = &files[1].1[0];
     run(
-        &store,
+        store,
         format!(
             "INSERT INTO ledger_transfers (event_id, line, amount, debit_account, debit_seq, debit_after, credit_account,
                                            credit_seq, credit_after, month)
@@ -343,5 +348,5 @@ pub async fn an_altered_archive_is_found(url: &str) {
         ),
     )
     .await;
-    assert!(rules(&faults(&store, 0).await).contains("M4"));
+    assert!(rules(&faults(store, 0).await).contains("M4"));
 }

@@ -320,9 +320,9 @@ impl Money<'_> {
             let mut hash = DayHash::new(closed.day, &closed.before);
             let mut from = String::new();
             loop {
-                let events = self.archived_events(closed.day, from).await?;
+                let events = self.archived_events(closed.day, &from).await?;
                 let Some(last) = events.last() else { break };
-                from = last.id.clone();
+                from.clone_from(&last.id);
                 for event in events {
                     let sum = taken(&event, &mut movements, month, &mut hash, proof);
                     let found = MoneyFault::of_event(&event.id, &event.key, sum, event.price);
@@ -400,7 +400,7 @@ impl Money<'_> {
         Ok(broken.map(|(account, _)| MoneyFault::of_opening(account)).collect())
     }
 
-    async fn archived_events(&self, day: i64, after: String) -> Result<Vec<ArchivedEvent>, Error> {
+    async fn archived_events(&self, day: i64, after: &str) -> Result<Vec<ArchivedEvent>, Error> {
         let text = format!(
             "SELECT {} FROM ledger_events WHERE at / {DAY} = $1 AND id > $2 ORDER BY id LIMIT {EVENTS}",
             ArchivedEvent::COLUMNS

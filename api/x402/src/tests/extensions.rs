@@ -235,7 +235,7 @@ fn a_payment_echoes_the_challenge_and_a_facilitator_never_sees_it() {
 
 #[test]
 fn a_receipt_of_a_settlement_has_the_one_that_the_service_signed() {
-    let receipt = crate::wire::Receipt {
+    let receipt = Receipt {
         protocol: Protocol::V1,
         payer: key(1).address(),
         transaction: Some("0xab"),

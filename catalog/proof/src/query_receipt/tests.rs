@@ -119,7 +119,7 @@ fn a_receipt_that_was_changed_is_refused() {
     changed["signature"]["value"] = non_canonical(sound["signature"]["value"].as_str().unwrap()).into();
     assert!(matches!(parse(&changed, &service), Err(Error::Signature { .. })));
     // A signature of one kind is none of another, whatever the members are.
-    let mut manifest = sound.clone();
+    let mut manifest = sound;
     manifest["format"] = "sluice-manifest-1".into();
     assert!(matches!(parse(&manifest, &service), Err(Error::Malformed { .. })));
 }
