@@ -20,10 +20,24 @@ const UNSAID: [(&str, &[&str]); 1] = [(
     &["title", "description", "unit"],
 )];
 
+/// Members whose names say what their descriptions do.
+const SAID_BY_NAME: [(&str, &str); 2] = [
+    ("slug", "Slug of the project."),
+    ("idempotencyKey", "Makes it harmless to repeat the call."),
+];
+
 /// Returns the schema of an object as it is advertised.
 pub(super) fn advertised(schema: &Value) -> Value {
     let mut schema = schema.clone();
     simplify(&mut schema);
+    for (name, description) in SAID_BY_NAME {
+        let member = schema.pointer_mut(&format!("/properties/{name}"));
+        if let Some(member) = member.and_then(Value::as_object_mut)
+            && member.get("description").is_some_and(|said| said == description)
+        {
+            member.remove("description");
+        }
+    }
     for (place, unsaid) in UNSAID {
         if let Some(members) = schema.pointer_mut(place).and_then(Value::as_object_mut) {
             members.retain(|name, _| !unsaid.contains(&&**name));
