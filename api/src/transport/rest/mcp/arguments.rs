@@ -166,6 +166,22 @@ mod tests {
     }
 
     #[test]
+    fn what_a_name_says_is_not_said_again() {
+        let member = |said: &str| json!({"type": "string", "description": said});
+        let schema = json!({"type": "object", "properties": {
+            "slug": member("Slug of the project."),
+            "idempotencyKey": member("Another sentence."),
+        }});
+        let advertised = advertised(&schema);
+        assert_eq!(advertised["properties"]["slug"], json!({"type": "string"}));
+        assert_eq!(
+            advertised["properties"]["idempotencyKey"],
+            member("Another sentence."),
+            "what the name does not say stays"
+        );
+    }
+
+    #[test]
     fn one_type_is_advertised_for_each_member() {
         let expected = json!({
             "type": "object",
