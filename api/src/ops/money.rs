@@ -62,7 +62,7 @@ pub(super) fn add(table: &mut Operations) {
             summary: "Buy a version of a paid dataset with credits",
             description: "Unlocks the version, or the latest, and every earlier one for all agents of the operator. \
                           Given credits pay first where the seller takes them. A version that the operator has costs \
-                          nothing.",
+                          nothing. With `status` `waiting` a person is asked: repeat the call later.",
             item: GuardedItem::Project,
             failure: &[
                 (402, "The credits do not cover the price (`credits_short`)."),
@@ -86,7 +86,8 @@ pub(super) fn add(table: &mut Operations) {
             path: "/knowledge/{id}/buy",
             summary: "Buy a knowledge unit with credits",
             description: "Every version then reads for all agents of the operator. Given credits pay first where the \
-                          seller takes them. A unit that the operator has costs nothing.",
+                          seller takes them. A unit that the operator has costs nothing. With `status` `waiting` a \
+                          person is asked: repeat the call later.",
             failure: &[
                 (402, "The credits do not cover the price (`credits_short`)."),
                 (403, BEYOND_LIMITS),
