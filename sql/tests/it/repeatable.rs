@@ -24,7 +24,7 @@ async fn a_statement_is_repeatable_or_says_why_not() {
             vec![],
         ),
         ("SELECT 1 AS one", vec![]),
-        ("SELECT count(*) FROM (SELECT DISTINCT device FROM records)", vec![]),
+        ("SELECT count(*) FROM (SELECT DISTINCT device FROM records) AS d", vec![]),
         // Every column of the answer.
         ("SELECT id FROM records ORDER BY id", vec![]),
         (
@@ -41,7 +41,7 @@ async fn a_statement_is_repeatable_or_says_why_not() {
             vec![],
         ),
         (
-            "WITH some AS (SELECT id, seq FROM records WHERE ok) SELECT id, seq FROM some ORDER BY seq, id",
+            "WITH met AS (SELECT id, seq FROM records WHERE ok) SELECT id, seq FROM met ORDER BY seq, id",
             vec![],
         ),
         ("SELECT device, id FROM records ORDER BY seq, id, device", vec![]),
@@ -136,7 +136,7 @@ async fn a_statement_is_repeatable_or_says_why_not() {
         // Estimates, and the library of mathematics.
         ("SELECT approx_distinct(id) FROM records", vec![Approx]),
         (
-            "SELECT approx_percentile_cont(0.5) WITHIN GROUP (ORDER BY value) FROM records",
+            "SELECT approx_median(seq % 100) FROM records",
             vec![Approx],
         ),
         ("SELECT id, sin(value) AS s FROM records ORDER BY id, s", vec![Library]),
