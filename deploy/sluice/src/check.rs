@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use api::rules::{receipts, seals};
 use store::{CheckTerms, KnowledgeFault, MoneyFault, Schema, Store};
-use types::Clock;
+use types::{Clock, Timestamp};
 
 use crate::assemble;
 use crate::cli;
@@ -168,6 +168,12 @@ async fn money(
     };
     let mut faults = money.faults(terms, MONEY_FAULTS).await?;
     faults.extend(seals::faults(store, MONEY_FAULTS).await?);
+    if let Some(day) = money.newest_closed_day().await?.filter(|day| *day >= clock.now().day()) {
+        let opens = Timestamp::of_day(day.saturating_add(1));
+        terminal::line(&format!(
+            "money: a clock ran ahead, so days were sealed that are not over; events are of {opens} until then"
+        ))?;
+    }
     faults.extend(receipts::faults(store, &**clock, MONEY_FAULTS).await?);
     faults.extend(ledger::faults(config, layout, store).await?);
     if let Some((chain, wallet)) = means_of_payment::treasury_on_chain(config, layout, store, clock).await? {

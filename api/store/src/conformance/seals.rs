@@ -97,6 +97,10 @@ pub async fn a_clock_that_is_set_back_does_not_stop_the_ledger(url: &str) {
     let today = at(0).day();
     give(&store, bob, 100, false, "g").await;
     while sealed(&store, today + AHEAD - 1).await.is_some() {}
+    assert_eq!(
+        store.money().newest_closed_day().await.unwrap(),
+        Some(today + AHEAD - 1)
+    );
     let opened = Timestamp::of_day(today + AHEAD);
     for now in 10..20 {
         granted(&store, bob, now).await.unwrap();

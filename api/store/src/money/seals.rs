@@ -202,6 +202,15 @@ impl Money<'_> {
         Ok(faults)
     }
 
+    /// Returns the newest day that takes no event any more, counted from 1970-01-01. It is ahead of the clock only after a
+    /// clock that ran ahead.
+    ///
+    /// # Errors
+    /// A database that does not answer.
+    pub async fn newest_closed_day(&self) -> Result<Option<i64>, Error> {
+        Ok(self.newest().await?.map(|newest| newest.day))
+    }
+
     async fn newest(&self) -> Result<Option<LatestSeal>, Error> {
         self.0
             .optional(sql!(text!(
