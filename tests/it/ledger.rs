@@ -222,3 +222,45 @@ async fn a_file_of_an_earlier_run_is_taken_if_it_is_the_month() {
     assert_eq!(archived(&killed), months);
     killed.assert_consistent();
 }
+
+/// A clock that ran ahead over some midnights and is set back: purchases go on, and the check says what happened.
+#[tokio::test]
+async fn a_clock_that_was_ahead_stops_no_purchase() {
+    let started = World::start_with(binary(), |options| options.with("SLUICE__PAY__DISPUTE_WINDOW", "1s")).await;
+    let slug = started.project_with(json!({"access": "paid", "price": "0.50"})).await;
+    contribute(&started.agent.http, &slug, &records("a", 5)).await;
+    let (buyer, agent) = started.newcomer().await;
+    started
+        .server
+        .options()
+        .admin(&["credits", "grant", &buyer.id, "--cents", "120"]);
+    let ahead = started
+        .restart_with(|options| options.with("SLUICE__CLOCK__OFFSET", "72h"))
+        .await;
+    // The check has the right clock, and sees what the service with the wrong one has sealed.
+    let right = ahead.server.options().clone().with("SLUICE__CLOCK__OFFSET", "0s");
+    let begun = Instant::now();
+    let today = SystemClock::default().now().day();
+    let opens = format!("events are of {}", Timestamp::of_day(today + 3));
+    loop {
+        let (is_sound, printed) = right.check();
+        assert!(is_sound, "{printed}");
+        if printed.contains(&opens) {
+            break;
+        }
+        assert!(begun.elapsed() < DEADLINE, "{printed}");
+    }
+    let world = ahead
+        .restart_with(|options| options.with("SLUICE__CLOCK__OFFSET", "0s"))
+        .await;
+    let http = tests::Http::new(world.server.base()).with(&agent.key);
+    let path = format!("/projects/{slug}/buy");
+    let bought = http.post(&path, &json!({})).await.expect(200).body;
+    assert_eq!(bought["charged"], true);
+    let credits = http.get("/credits").await.expect(200).body;
+    let newest = &credits["ledger"]["items"][0];
+    assert_eq!(newest["at"], Timestamp::of_day(today + 3).to_string(), "{newest}");
+    assert_eq!(credits["boughtMicro"], 700_000);
+    let (is_sound, printed) = right.check();
+    assert!(is_sound && printed.contains(&opens), "{printed}");
+}
