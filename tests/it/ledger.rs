@@ -240,7 +240,8 @@ async fn a_clock_that_was_ahead_stops_no_purchase() {
     // The check has the right clock, and sees what the service with the wrong one has sealed.
     let right = ahead.server.options().clone().with("SLUICE__CLOCK__OFFSET", "0s");
     let begun = Instant::now();
-    let today = SystemClock::default().now().day();
+    // A day is sealed ten minutes after its end.
+    let today = SystemClock::default().now().minus(Duration::from_mins(10)).day();
     let opens = format!("events are of {}", Timestamp::of_day(today + 3));
     loop {
         let (is_sound, printed) = right.check();
