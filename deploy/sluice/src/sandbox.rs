@@ -73,7 +73,7 @@ pub(crate) fn program() -> anyhow::Result<PathBuf> {
 
 /// Returns the id of the running program, which is read and hashed.
 pub(crate) async fn build() -> anyhow::Result<BuildId> {
-    let hashing = tokio::task::spawn_blocking(|| {
+    let hashing = tokio::task::spawn_blocking(|| -> anyhow::Result<BuildId> {
         let path = program()?;
         let mut file = File::open(&path).with_context(|| format!("cannot open `{}`", path.display()))?;
         let mut hasher = Sha256::new();

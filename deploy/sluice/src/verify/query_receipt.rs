@@ -229,7 +229,7 @@ impl Rerun {
 
 /// Returns the records of a folder that is verified, with the hashes of the blocks of its parts.
 async fn records(manifest: Manifest, folder: PathBuf) -> anyhow::Result<VersionRecords> {
-    let hashing = tokio::task::spawn_blocking(move || {
+    let hashing = tokio::task::spawn_blocking(move || -> anyhow::Result<VersionRecords> {
         let parts = manifest.parts.iter().map(|part| hashed(&folder, part));
         Ok(VersionRecords {
             parts: parts.collect::<anyhow::Result<_>>()?,
