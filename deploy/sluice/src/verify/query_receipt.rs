@@ -16,7 +16,6 @@ use client::KnownKeys;
 use proof::query_receipt::{AnswerHash, BuildId};
 use proof::{Keys, Manifest, Part, QueryReceipt, VerifiedStatement};
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 use sql::{Sandbox, SandboxConfig, SandboxPart, VersionRecords};
 use types::Proof;
@@ -66,7 +65,7 @@ impl Compared {
 /// Members of an answer that its hash is of.
 #[derive(Deserialize)]
 struct AnswerFile {
-    columns: Value,
+    columns: Box<RawValue>,
     rows: Vec<Box<RawValue>>,
     truncated: bool,
 }
@@ -121,7 +120,9 @@ fn answer(receipt: &QueryReceipt, path: &Path) -> anyhow::Result<Compared> {
     let file: AnswerFile = serde_json::from_slice(&text).with_context(|| {
         format!("`{shown}` is not the answer to a query: it needs `columns`, `rows` and `truncated`")
     })?;
-    let hash = AnswerHash::of(&file.columns, file.rows.iter().map(AsRef::as_ref), file.truncated)
+    let columns = types::json::parse(file.columns.get().as_bytes());
+    let columns = columns.with_context(|| format!("`{shown}` is not the answer to a query"))?;
+    let hash = AnswerHash::of(&columns, file.rows.iter().map(AsRef::as_ref), file.truncated)
         .with_context(|| format!("`{shown}` is not the answer to a query"))?;
     Ok(if hash == receipt.answer {
         Compared::Equal(format!("`{shown}` is the answer"))
@@ -344,6 +345,8 @@ mod tests {
             compared(&whole.replace("false}", "true}")),
             Ok(Compared::Different(_))
         ));
+        let twice = whole.replace("\"type\":", "\"name\": \"n\", \"type\":");
+        assert!(compared(&twice).is_err());
         for cut in [
             &whole[..40],
             "{}",
