@@ -304,8 +304,8 @@ async fn movement_faults(
     };
     let mut count = 0;
     let mut counted = read.by_ref().inspect(|_| count += 1);
-    let days = store.money().archived_days(month, &shown(&name), &mut counted, proof);
-    let mut faults = days.await?;
+    let (money, subject) = (store.money(), shown(&name));
+    let mut faults = money.archived_days(month, &subject, &mut counted, proof).await?;
     drop(counted);
     if read.problem().is_some() {
         faults.push(fault(&name, "the file cannot be read to its end"));
