@@ -5,10 +5,10 @@ use std::time::Duration;
 use oauth::{AppBudget, ConnectionId};
 use types::money::MicroUsdc;
 use types::vocabulary::{ApprovalState, AskedBy, ItemKind, SpendPeriod, StaleReason};
-use types::{AgentId, ApprovalId, LedgerEventId, OperatorId, SaleId, SessionId, Version};
+use types::{AgentId, ApprovalId, LedgerEventId, SaleId, SessionId, Version};
 
 use super::fixture::{agent, at, mail, open, operator, race};
-use super::money::{balances, faults, give, merge, paid_dataset, terms};
+use super::money::{balances, faults, merge, paid_dataset, terms};
 use super::money_check::plant;
 use super::spending::{Shop, connect, micro};
 use crate::{

@@ -55,8 +55,8 @@ impl Shop {
     }
 
     pub(crate) async fn limit(&self, store: &Store, owner: SpendOwner, limits: SpendLimits) {
-        let set = store.money().limits_set(self.market.buyer, owner, limits, at(1));
-        assert!(set.await.unwrap());
+        let money = store.money();
+        assert!(money.limits_set(self.market.buyer, owner, limits, at(1)).await.unwrap());
     }
 
     pub(crate) const fn agent(&self) -> SpendOwner {
@@ -404,9 +404,8 @@ pub async fn limits_are_of_an_operators_own(url: &str) {
         per_purchase: micro(-1),
         ..SpendLimits::default()
     };
-    let refused = store
-        .money()
-        .limits_set(buyer, SpendOwner::Agent(desk), negative, at(11));
+    let money = store.money();
+    let refused = money.limits_set(buyer, SpendOwner::Agent(desk), negative, at(11));
     assert!(refused.await.is_err());
     assert!(store.oauth().connection_end_of(buyer, app, at(12)).await.unwrap());
     assert!(!set(buyer, SpendOwner::App(app), 13).await);
