@@ -196,7 +196,8 @@ async fn buy_at_cap(store: &Store, seller: (OperatorId, AgentId)) -> [Duration; 
         per_month: Some(MicroUsdc(total)),
         approve_above: Some(MicroUsdc(PRICE)),
     };
-    let set = store.money().limits_set(buyer, SpendOwner::Agent(agent), limits, now());
+    let money = store.money();
+    let set = money.limits_set(buyer, SpendOwner::Agent(agent), limits, now());
     assert!(set.await.unwrap());
     let mut items = Vec::with_capacity(2 * CAPPED);
     for number in 0..2 * CAPPED {

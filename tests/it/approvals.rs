@@ -107,8 +107,9 @@ impl Scene {
     }
 
     async fn state(&self, id: &str) -> ApprovalState {
-        let row = self.site.store.money().approval(self.buyer, id.parse().unwrap(), now());
-        row.await.unwrap().unwrap().state
+        let money = self.site.store.money();
+        let row = money.approval(self.buyer, id.parse().unwrap(), now()).await.unwrap();
+        row.unwrap().state
     }
 
     async fn again_with(self, point: &'static str) -> Self {
@@ -162,13 +163,9 @@ async fn a_yes_that_is_killed_at_any_step_buys_once_or_waits() {
                     };
                     assert_eq!(scene.state(&id).await, left, "{point}");
                 }
-                let waiting = scene.site.store.money().approvals_waiting(scene.buyer, 99, now());
-                let waiting: Vec<_> = waiting
-                    .await
-                    .unwrap()
-                    .into_iter()
-                    .map(|row| row.id.to_string())
-                    .collect();
+                let money = scene.site.store.money();
+                let waiting = money.approvals_waiting(scene.buyer, 99, now()).await;
+                let waiting: Vec<_> = waiting.unwrap().into_iter().map(|row| row.id.to_string()).collect();
                 let expected = if scene.state(&id).await == ApprovalState::Waiting {
                     vec![id.clone()]
                 } else {
