@@ -2,7 +2,6 @@
 //!
 //! Invariant: the file has the bytes that `GET /receipts/{id}` answers to an agent of the account.
 
-use http::header::{self, HeaderValue};
 use pages::console::ReceiptPage;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,7 +10,7 @@ use store::{Bought, SaleState};
 use types::SaleId;
 
 use super::of_bought;
-use crate::call::answer::{BodyMedia, JSON, StreamedAnswer};
+use crate::call::answer::{FileDownload, JSON};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::view::PageResponse;
@@ -82,19 +81,7 @@ async fn show(cx: Cx, input: ReceiptPath) -> Result<PageResponse, ApiError> {
     })
 }
 
-/// A receipt as it was signed.
-struct ReceiptText;
-
-impl BodyMedia for ReceiptText {
-    const TYPE: &'static str = JSON;
-}
-
-async fn file(cx: Cx, input: ReceiptPath) -> Result<StreamedAnswer<ReceiptText>, ApiError> {
+async fn file(cx: Cx, input: ReceiptPath) -> Result<FileDownload, ApiError> {
     let (_, signed) = find(&cx, &input.id).await?;
-    let mut answer = StreamedAnswer::whole(signed.text.into_bytes());
-    answer.headers.push((
-        header::CONTENT_DISPOSITION,
-        HeaderValue::from_static("attachment; filename=\"receipt.json\""),
-    ));
-    Ok(answer)
+    Ok(FileDownload::whole("receipt.json", JSON, signed.text.into()))
 }
