@@ -216,7 +216,8 @@ pub(crate) async fn of_payment(
     };
     let did = ServiceDid::of_origin(&cx.app.config.public_url);
     let signed = receipt.sign(&did, ring.signer()).map_err(ApiError::internal)?;
-    let kept = cx.app.store.money().keep_payment_receipt(&payment.id, &before, &signed);
+    let money = cx.app.store.money();
+    let kept = money.keep_payment_receipt(&payment.id, &before, &signed);
     Ok(kept.await?.filter(|kept| !kept.is_empty()).unwrap_or(signed))
 }
 
