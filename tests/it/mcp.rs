@@ -34,6 +34,7 @@ pub(crate) fn calls(slug: &str) -> Value {
         {"name": "contribution_status", "arguments": {"slug": slug}, "takes": {"id": "id"}},
         {"name": "read_dataset", "arguments": {"slug": slug, "limit": 2}},
         {"name": "query_dataset", "arguments": {"slug": slug, "sql": "SELECT count(*) AS n FROM records"}},
+        {"name": "preview_dataset", "arguments": {"slug": slug, "version": 1}},
         {"name": "dataset_manifest", "arguments": {"slug": slug}},
         {"name": "dataset_diff", "arguments": {"slug": slug, "to": 1}},
         {"name": "search_knowledge", "arguments": {"q": "quay"}},

@@ -104,8 +104,10 @@ async fn timed(http: &Http, path: &str) -> (String, Duration) {
 
 /// The text of a call on a page, as a browser copies it.
 pub(crate) fn copied(page: &str, id: &str) -> String {
-    let block = page.split(&format!("<pre id=\"{id}\"")).nth(1).unwrap();
-    let code = block.split("<code>").nth(1).unwrap().split("</code>").next().unwrap();
+    let block = page.split(&format!(" id=\"{id}\"")).nth(1);
+    let block = block.unwrap_or_else(|| panic!("no `{id}` in {page}"));
+    // No `>` of a text is left as it is in HTML.
+    let code = block.split("</code>").next().unwrap().rsplit('>').next().unwrap();
     code.replace("&#34;", "\"")
         .replace("&#39;", "'")
         .replace("&#60;", "<")

@@ -115,7 +115,7 @@ impl BrowserRequest {
 
     /// Returns true if a page of this service, and of this session, asks for filtered or ordered rows of a dataset. Another site
     /// can lead a browser here by a page of this service, such as the one for signing in, but knows no token.
-    pub(crate) fn may_filter(&self, slug: &str, given: Option<&str>) -> bool {
+    pub(crate) fn is_own_filter(&self, slug: &str, given: Option<&str>) -> bool {
         self.from_own_page && self.session.is_some() && is_token(&self.rows_token(slug), given)
     }
 
@@ -344,11 +344,11 @@ mod tests {
         let own = Some((FETCH_SITE, "same-origin"));
         let visit = browser(Some("wts_a"), own.clone());
         let token = visit.rows_token("tides");
-        assert!(visit.may_filter("tides", Some(&token)));
-        assert!(!visit.may_filter("tides", None) && !visit.may_filter("tides", Some("")));
-        assert!(!visit.may_filter("tides-2", Some(&token)));
+        assert!(visit.is_own_filter("tides", Some(&token)));
+        assert!(!visit.is_own_filter("tides", None) && !visit.is_own_filter("tides", Some("")));
+        assert!(!visit.is_own_filter("tides-2", Some(&token)));
         assert!(
-            !visit.may_filter("tides", Some(&visit.form_token())),
+            !visit.is_own_filter("tides", Some(&visit.form_token())),
             "tokens of forms stand in no address"
         );
         for other in [
@@ -356,10 +356,10 @@ mod tests {
             browser(Some("wts_a"), Some((FETCH_SITE, "cross-site"))),
             browser(Some("wts_a"), None),
         ] {
-            assert!(!other.may_filter("tides", Some(&token)));
+            assert!(!other.is_own_filter("tides", Some(&token)));
         }
         let nobody = browser(None, own);
-        assert!(!nobody.may_filter("tides", Some(&nobody.rows_token("tides"))));
+        assert!(!nobody.is_own_filter("tides", Some(&nobody.rows_token("tides"))));
         assert!(visit.check_token(Some(&token)).is_err());
     }
 }

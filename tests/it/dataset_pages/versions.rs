@@ -1,9 +1,12 @@
 //! Versions of a dataset: what a page says of each, and the way to every one of them.
 
 use serde_json::{Value, json};
+use tests::random::Random;
 use tests::world::{contribute, decided, merged, project_body, records};
 
 use super::{MOST, from_elsewhere, opened, rows, sent, tied};
+use crate::pages::copied;
+use crate::profiles::letters;
 use crate::sql_page::{Asker, project, start, text};
 
 /// Numbers of the added rows on the page of a version.
@@ -12,15 +15,6 @@ fn places(page: &str) -> Vec<u64> {
     cells
         .map(|rest| rest.split('<').next().unwrap().replace(',', "").parse().unwrap())
         .collect()
-}
-
-/// Text of the element with an id, as a reader copies it.
-fn line(page: &str, id: &str) -> String {
-    let (_, rest) = page
-        .split_once(&format!("<code id=\"{id}\""))
-        .unwrap_or_else(|| panic!("{page}"));
-    let text = rest.split_once('>').unwrap().1.split("</code>").next().unwrap();
-    text.replace("&#34;", "\"").replace("&#39;", "'").replace("&#38;", "&")
 }
 
 /// Opens a page of a version and those that follow it; returns the numbers of their rows.
@@ -77,8 +71,9 @@ async fn a_page_of_a_version_has_its_newest_rows_first_and_the_columns_that_are_
         json!({"schemaDef": {"fields": [{"name": "t", "type": "string"}]}}),
     );
     owner.agent.http.post("/projects", &long).await.expect(201);
-    for batch in 0..3 {
-        let text = |number: usize| json!({"t": format!("{batch}.{number} {}", "é".repeat(99_000))});
+    let mut random = Random::new(39);
+    for _ in 0..3 {
+        let text = |_| json!({"t": letters(&mut random, 99_000)});
         sent(&owner.agent, "long", &(0..17).map(text).collect::<Vec<_>>()).await;
     }
     let all: Vec<_> = (1..=51).rev().collect();
@@ -191,7 +186,7 @@ async fn the_lines_that_a_page_gives_an_agent_buy_the_dataset_and_prove_it() {
     project(&owner, "paid", json!({"access": "paid", "price": "0.10"})).await;
     let visitor = text(&other.browser.browse("", "/projects/paid", None).await.expect(200));
     assert!(visitor.contains("/paid/dataset?slug=paid&#38;version=1\""), "{visitor}");
-    assert_eq!(line(&visitor, "ask"), "Buy paid version 1 on Sluice.");
+    assert_eq!(copied(&visitor, "ask"), "Buy paid version 1 on Sluice.");
     let own = opened(&owner, "/projects/paid").await;
     assert!(!own.contains("Way to pay"), "{own}");
     // What a visitor is told of the proof is what the service signs with.
@@ -217,12 +212,12 @@ async fn the_lines_that_a_page_gives_an_agent_buy_the_dataset_and_prove_it() {
     );
     // The call of the price box, then the one for the manifest.
     site.grant(other.operator, "10");
-    let buy = line(&visitor, "buy");
+    let buy = copied(&visitor, "buy");
     let (_, body) = buy.split_once("-d '").unwrap_or_else(|| panic!("{buy}"));
     let body: Value = serde_json::from_str(body.trim_end_matches('\'')).unwrap();
     assert!(buy.contains("/projects/paid/buy "), "{buy}");
     other.agent.http.post("/projects/paid/buy", &body).await.expect(200);
-    let call = line(&of_version, "manifest");
+    let call = copied(&of_version, "manifest");
     let (_, path) = call.split_once("/projects/").unwrap_or_else(|| panic!("{call}"));
     let path = format!("/projects/{}", path.split('"').next().unwrap());
     let manifest = other.agent.http.get(&path).await.expect(200);

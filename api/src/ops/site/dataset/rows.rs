@@ -86,7 +86,7 @@ async fn rows(cx: Cx, input: RowsQuery) -> Result<PageResponse, ApiError> {
     }
     let mut typed = TypedInVain::default();
     let asked = input.asked(&columns, shown.indexes.clone(), &mut typed)?;
-    let may_filter = cx.the_visit()?.may_filter(&scene.project.slug, input.run.as_deref());
+    let is_own_filter = cx.the_visit()?.is_own_filter(&scene.project.slug, input.run.as_deref());
     let is_bad = !typed.errors.is_empty();
     let rows = viewer(
         &cx,
@@ -94,7 +94,7 @@ async fn rows(cx: Cx, input: RowsQuery) -> Result<PageResponse, ApiError> {
         (&chrome, &head),
         version,
         (&columns, &shown),
-        (asked, typed, may_filter),
+        (asked, typed, is_own_filter),
     )
     .await?;
     let page = PageResponse::page(&DatasetRowsPage { chrome, head, rows })?;
@@ -210,7 +210,7 @@ async fn viewer(
     (chrome, head): (&PageLayout, &DatasetHead),
     version: Version,
     (columns, shown): (&[Field], &ShownColumns),
-    (asked, typed, may_filter): (AskedRows, TypedInVain, bool),
+    (asked, typed, is_own_filter): (AskedRows, TypedInVain, bool),
 ) -> Result<DatasetRows, ApiError> {
     let project = &scene.project;
     let snapshot = reading::entitled(cx, project, Some(version)).await;
@@ -221,7 +221,7 @@ async fn viewer(
     if let (Ok(snapshot), true) = (&snapshot, profile.as_ref().map(|found| found.version) != Some(version)) {
         profiles::request::ask_for(cx, project, snapshot).await?;
     }
-    let is_asked = asked.needs_statement() && !may_filter;
+    let is_asked = asked.needs_statement() && !is_own_filter;
     let read = match snapshot {
         Ok(snapshot) if asked.needs_statement() && !is_asked => selected(cx, scene, &snapshot, columns, &asked).await,
         Ok(snapshot) => plain(cx, scene, &snapshot, columns, &asked).await,
