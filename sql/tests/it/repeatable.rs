@@ -24,7 +24,10 @@ async fn a_statement_is_repeatable_or_says_why_not() {
             vec![],
         ),
         ("SELECT 1 AS one", vec![]),
-        ("SELECT count(*) FROM (SELECT DISTINCT device FROM records) AS d", vec![]),
+        (
+            "SELECT count(*) FROM (SELECT DISTINCT device FROM records) AS d",
+            vec![],
+        ),
         // Every column of the answer.
         ("SELECT id FROM records ORDER BY id", vec![]),
         (
@@ -135,10 +138,7 @@ async fn a_statement_is_repeatable_or_says_why_not() {
         ),
         // Estimates, and the library of mathematics.
         ("SELECT approx_distinct(id) FROM records", vec![Approx]),
-        (
-            "SELECT approx_median(seq % 100) FROM records",
-            vec![Approx],
-        ),
+        ("SELECT approx_median(seq % 100) FROM records", vec![Approx]),
         ("SELECT id, sin(value) AS s FROM records ORDER BY id, s", vec![Library]),
         ("SELECT max(2 ^ (seq % 7)) FROM records", vec![Library]),
         ("SELECT sqrt(max(value)), round(max(value)) FROM records", vec![]),
