@@ -23,6 +23,44 @@ pub(super) fn add(table: &mut Operations) {
         accepts: KEY,
         ..Spec::BASE
     };
+    table.add(
+        Spec {
+            name: "pricing",
+            path: "/pricing.json",
+            lenient: true,
+            summary: "Prices, fees, payouts, free figures and credits, in micro-USDC",
+            description: "The examples of the fee are computed by the function that splits sales.",
+            tag: TAG,
+            ..Spec::BASE
+        },
+        &[],
+        pricing::pricing,
+    );
+    add_purchases(table);
+    table.add(
+        Spec {
+            name: "my_credits",
+            path: "/credits",
+            summary: "Credits of the operator: balance, prices, journal, and the address that sells a pack",
+            description: "Given credits pay trial sales only. The journal is newest first; more is at `cursor`.",
+            ..base.clone()
+        },
+        &[],
+        credits::credits,
+    );
+    table.add(
+        Spec {
+            name: "my_earnings",
+            path: "/earnings",
+            summary: "Test USDC of the operator from sales: payable, on hold, disputed, paid out",
+            ..base
+        },
+        &[],
+        earnings::earnings,
+    );
+}
+
+fn add_purchases(table: &mut Operations) {
     let buy = Spec {
         method: Method::POST,
         scope: Scope::Spend,
@@ -42,19 +80,6 @@ pub(super) fn add(table: &mut Operations) {
         accepts: KEY,
         ..Spec::BASE
     };
-    table.add(
-        Spec {
-            name: "pricing",
-            path: "/pricing.json",
-            lenient: true,
-            summary: "Prices, fees, payouts, free figures and credits, in micro-USDC",
-            description: "The examples of the fee are computed by the function that splits sales.",
-            tag: TAG,
-            ..Spec::BASE
-        },
-        &[],
-        pricing::pricing,
-    );
     table.add(
         Spec {
             name: "buy_dataset",
@@ -102,27 +127,6 @@ pub(super) fn add(table: &mut Operations) {
         },
         &[],
         buy::knowledge,
-    );
-    table.add(
-        Spec {
-            name: "my_credits",
-            path: "/credits",
-            summary: "Credits of the operator: balance, prices, journal, and the address that sells a pack",
-            description: "Given credits pay trial sales only. The journal is newest first; more is at `cursor`.",
-            ..base.clone()
-        },
-        &[],
-        credits::credits,
-    );
-    table.add(
-        Spec {
-            name: "my_earnings",
-            path: "/earnings",
-            summary: "Test USDC of the operator from sales: payable, on hold, disputed, paid out",
-            ..base
-        },
-        &[],
-        earnings::earnings,
     );
 }
 

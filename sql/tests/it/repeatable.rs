@@ -7,6 +7,7 @@ use sql::Unrepeatable::{Approx, Double, Library, Order};
 
 use crate::fixture::{Fixture, rows, start};
 
+#[expect(clippy::too_many_lines, reason = "one list of statements")]
 #[tokio::test]
 async fn a_statement_is_repeatable_or_says_why_not() {
     let fixture = Fixture::new().await;

@@ -64,8 +64,8 @@ impl Shop {
     }
 }
 
-pub(crate) const fn micro(amount: i64) -> Option<MicroUsdc> {
-    Some(MicroUsdc(amount))
+pub(crate) const fn micro(amount: i64) -> MicroUsdc {
+    MicroUsdc(amount)
 }
 
 /// Connects an app to an agent with the budget that its person gave it.
@@ -126,7 +126,7 @@ pub async fn a_purchase_fits_the_cap_of_one(url: &str) {
         per_purchase,
         ..SpendLimits::default()
     };
-    shop.limit(&store, shop.agent(), limits(micro(PRICE - 1))).await;
+    shop.limit(&store, shop.agent(), limits(Some(micro(PRICE - 1)))).await;
     let before = balances(&store, shop.market.buyer).await;
     let capped = SpendCapped {
         of: SpendOf::Agent,
@@ -142,9 +142,9 @@ pub async fn a_purchase_fits_the_cap_of_one(url: &str) {
     assert_eq!(spending(&store, shop.agent(), 10).await.on_day, MicroUsdc(0));
 
     // Nothing is bought with a cap of nothing, and everything without one.
-    shop.limit(&store, shop.agent(), limits(micro(0))).await;
+    shop.limit(&store, shop.agent(), limits(Some(micro(0)))).await;
     assert!(matches!(shop.buy(&store, 0, None, 11).await, Purchased::Capped(_)));
-    shop.limit(&store, shop.agent(), limits(micro(PRICE))).await;
+    shop.limit(&store, shop.agent(), limits(Some(micro(PRICE)))).await;
     assert!(is_bought(&shop.buy(&store, 0, None, 12).await));
     assert_eq!(shop.buy(&store, 0, None, 13).await, Purchased::Owned { version: 1 });
     shop.limit(&store, shop.agent(), SpendLimits::default()).await;
@@ -163,12 +163,12 @@ pub async fn an_app_spends_within_its_caps_and_those_of_its_agent(url: &str) {
     let shop = Shop::of(&store, 12).await;
     let (buyer, desk) = (shop.market.buyer, shop.market.buyers_agent);
     let budget = AppBudget {
-        per_month: micro(3 * PRICE),
+        per_month: Some(micro(3 * PRICE)),
         approve_above: None,
     };
     let app = connect(&store, buyer, desk, budget, 5).await;
     let limits = SpendLimits {
-        per_month: micro(10 * PRICE),
+        per_month: Some(micro(10 * PRICE)),
         ..SpendLimits::default()
     };
     shop.limit(&store, shop.agent(), limits).await;
@@ -219,8 +219,8 @@ pub async fn a_cap_begins_anew_with_its_period(url: &str) {
     let december = i64::try_from(at(0).next_month().since(at(0)).as_secs()).unwrap();
     assert!(is_bought(&shop.buy(&store, 0, None, midnight - 2).await));
     let limits = SpendLimits {
-        per_day: micro(PRICE),
-        per_month: micro(2 * PRICE),
+        per_day: Some(micro(PRICE)),
+        per_month: Some(micro(2 * PRICE)),
         ..SpendLimits::default()
     };
     shop.limit(&store, shop.agent(), limits).await;
@@ -250,7 +250,7 @@ pub async fn a_refund_gives_nothing_back_to_a_cap(url: &str) {
     let store = open(url).await;
     let shop = Shop::of(&store, 2).await;
     let limits = SpendLimits {
-        per_day: micro(PRICE),
+        per_day: Some(micro(PRICE)),
         ..SpendLimits::default()
     };
     shop.limit(&store, shop.agent(), limits).await;
@@ -273,7 +273,7 @@ pub async fn purchases_at_once_never_pass_a_cap(url: &str) {
     let stores = [open(url).await, open(url).await];
     let shop = Shop::of(&stores[0], 64).await;
     let limits = SpendLimits {
-        per_day: micro(10 * PRICE),
+        per_day: Some(micro(10 * PRICE)),
         ..SpendLimits::default()
     };
     shop.limit(&stores[0], shop.agent(), limits).await;
@@ -299,7 +299,7 @@ pub async fn one_of_many_purchases_uses_the_cap(url: &str) {
     let stores = [open(url).await, open(url).await];
     let shop = Shop::of(&stores[0], 1).await;
     let limits = SpendLimits {
-        per_day: micro(PRICE),
+        per_day: Some(micro(PRICE)),
         ..SpendLimits::default()
     };
     shop.limit(&stores[0], shop.agent(), limits).await;
@@ -330,9 +330,9 @@ pub async fn egress_is_paid_within_the_caps(url: &str) {
     let app = connect(&store, buyer, desk, AppBudget::default(), 5).await;
     let limits = SpendLimits {
         // Neither is for usage.
-        per_purchase: micro(0),
-        approve_above: micro(0),
-        per_day: micro(2 * BLOCK),
+        per_purchase: Some(micro(0)),
+        approve_above: Some(micro(0)),
+        per_day: Some(micro(2 * BLOCK)),
         per_month: None,
     };
     shop.limit(&store, shop.agent(), limits).await;
@@ -387,7 +387,7 @@ pub async fn limits_are_of_an_operators_own(url: &str) {
     let eve = operator(&store, "eve@example.org").await;
     let set = async |operator, owner, now| {
         let limits = SpendLimits {
-            per_day: micro(1),
+            per_day: Some(micro(1)),
             ..SpendLimits::default()
         };
         store
@@ -401,7 +401,7 @@ pub async fn limits_are_of_an_operators_own(url: &str) {
         assert!(set(buyer, owner, 10).await, "{owner}");
     }
     let negative = SpendLimits {
-        per_purchase: micro(-1),
+        per_purchase: Some(micro(-1)),
         ..SpendLimits::default()
     };
     let money = store.money();
