@@ -3,8 +3,10 @@
 pub(crate) mod browser;
 mod scripted;
 
+use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -160,6 +162,16 @@ impl Got {
     }
 }
 
+/// Makes a call and lets something happen while it waits. Panics if the call ends before that has happened.
+pub(crate) async fn during<A: Debug>(call: impl Future<Output = A>, event: impl Future<Output = ()>) -> A {
+    let mut call = pin!(call);
+    tokio::select! {
+        early = &mut call => panic!("the call did not wait: {early:?}"),
+        () = event => {}
+    }
+    call.await
+}
+
 /// The service without workers: contributions are never judged.
 pub(crate) struct Service {
     pub(crate) app: App,
@@ -194,7 +206,13 @@ impl Service {
         let path = directory.path();
         let clock = Arc::new(ManualClock::at("2026-11-21T07:00:00Z".parse::<Timestamp>().unwrap()));
         let url = format!("sqlite://{}", path.join("sluice.db").display());
-        let store = Store::connect(&url, store::Options::default()).await.unwrap();
+        // How fast a disk is must not decide a test.
+        let patient = store::Options {
+            timeout: Duration::from_mins(2),
+            busy_timeout: Duration::from_mins(1),
+            ..store::Options::default()
+        };
+        let store = Store::connect(&url, patient).await.unwrap();
         let log = eventlog::Embedded::open(path.join("log"), eventlog::EmbeddedOptions::default()).unwrap();
         let objects = Arc::new(DurableLocal::open(path.join("tables")).unwrap());
         let shared: Arc<dyn Clock> = Arc::clone(&clock) as Arc<dyn Clock>;
@@ -337,16 +355,24 @@ impl Service {
 
     /// Refunds the only sale of a seller to its buyer, a second after which no process takes it for bought.
     pub(crate) async fn refunded(&self, seller: OperatorId) {
-        let (money, now) = (self.app.store.money(), self.app.clock.now());
+        let money = self.app.store.money();
         let held = money
             .sales_of(&self.app.pay.asset, seller, store::SaleState::Held, 9)
             .await;
         let sold = held.unwrap().sales;
         let [sale] = &sold[..] else { panic!("not one sale") };
+        self.resolved(sale.id, store::DisputeResolution::Refund { wallet: None })
+            .await;
+        self.clock.advance(Duration::from_secs(1));
+    }
+
+    /// Opens a dispute about a sale and resolves it.
+    pub(crate) async fn resolved(&self, sale: types::SaleId, resolution: store::DisputeResolution) {
+        let (money, now) = (self.app.store.money(), self.app.clock.now());
         let dispute = store::NewDispute {
             id: types::DisputeId::new(now),
             event: LedgerEventId::new(now),
-            sale: sale.id,
+            sale,
             reason: "made up".to_owned(),
             by: "admin".to_owned(),
             now,
@@ -354,11 +380,9 @@ impl Service {
         let id = dispute.id;
         let opened = money.dispute_open(dispute).await.unwrap();
         assert!(matches!(opened, store::DisputeOpened::Opened(_)), "{opened:?}");
-        let refund = store::DisputeResolution::Refund { wallet: None };
-        let resolved = money.dispute_resolve(id, refund, LedgerEventId::new(now), "admin", "", now);
+        let resolved = money.dispute_resolve(id, resolution, LedgerEventId::new(now), "admin", "", now);
         let resolved = resolved.await.unwrap();
         assert!(matches!(resolved, store::DisputeResolved::Resolved(_)), "{resolved:?}");
-        self.clock.advance(Duration::from_secs(1));
     }
 
     /// Sets the payout address of an operator, which is used after `wait`.

@@ -33,7 +33,7 @@ pub use self::figures::{
 };
 use self::levels::LeveledColumn;
 use self::sample::Sample;
-pub use self::summary::{short_number, summary};
+pub use self::summary::{MEAN_DIGITS, VALUE_DIGITS, short_number, summary};
 
 /// The most rows of a sample.
 pub const SAMPLED_ROWS: usize = 2_048;

@@ -47,9 +47,9 @@ const GOAL: f64 = 0.33;
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct Cost {
     /// Seconds of the clock.
-    wall: f64,
+    pub(crate) wall: f64,
     /// Seconds of processors.
-    cpu: f64,
+    pub(crate) cpu: f64,
     /// The most memory, in MiB.
     memory: f64,
     accepted: u64,
@@ -209,13 +209,13 @@ pub(crate) async fn upload(server: &Server, http: &Http, slug: &str, file: &Path
 }
 
 /// What a server uses from here on.
-struct Meter {
+pub(crate) struct Meter {
     begun: Instant,
     cpu: std::time::Duration,
 }
 
 impl Meter {
-    fn begin(server: &Server) -> Self {
+    pub(crate) fn begin(server: &Server) -> Self {
         forget_peak(server.pid());
         Self {
             begun: Instant::now(),
@@ -223,7 +223,7 @@ impl Meter {
         }
     }
 
-    fn end(self, server: &Server, accepted: u64) -> Cost {
+    pub(crate) fn end(self, server: &Server, accepted: u64) -> Cost {
         Cost {
             wall: self.begun.elapsed().as_secs_f64(),
             cpu: cpu_of(server.pid()).saturating_sub(self.cpu).as_secs_f64(),

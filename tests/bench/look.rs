@@ -23,6 +23,7 @@ use tests::Server;
 use tests::random::Random;
 
 use self::scene::{FEW, LARGE, MANY, Scene};
+use crate::bulk::{Cost, Meter};
 use crate::report::Report;
 use crate::usage::cpu_of;
 use crate::{percentile, sorted};
@@ -45,21 +46,11 @@ const SKETCH_GOAL: f64 = 1.0 / 16.0;
 /// Goals of the middle page, in milliseconds.
 const PAGE_GOALS: [f64; 3] = [10.0, 15.0, 60.0];
 
-/// What something took of the clock and of the server's processors, in seconds.
-#[derive(Clone, Copy)]
-struct Cost {
-    wall: f64,
-    cpu: f64,
-}
-
 /// Runs something once.
 async fn cost(server: &Server, work: impl Future<Output = ()>) -> Cost {
-    let (begun, before) = (Instant::now(), cpu_of(server.pid()));
+    let meter = Meter::begin(server);
     work.await;
-    Cost {
-        wall: begun.elapsed().as_secs_f64(),
-        cpu: cpu_of(server.pid()).saturating_sub(before).as_secs_f64(),
-    }
+    meter.end(server, 0)
 }
 
 /// Opens a page many times; milliseconds of each, sorted, and those of the server's processors for one.

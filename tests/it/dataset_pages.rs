@@ -319,6 +319,16 @@ async fn a_buyer_reads_what_it_bought_and_others_see_no_row_of_it() {
         "{bought}"
     );
     assert_eq!(samples(&bought), [0, 1, 2], "{bought}");
+    // The proof and the figures are of the rows that are shown, and the box says how they were bought.
+    for words in [
+        "v1 · fingerprint",
+        "its 3 rows in order",
+        "Rows in v1<",
+        "Latest version",
+        "Bought by <bdi",
+    ] {
+        assert!(bought.contains(words), "{words}: {bought}");
+    }
     let page = opened(&other, &rows("paid", "?version=1&f1=sample&o1=is&v1=2")).await;
     assert_eq!(samples(&page), [2]);
     let version = opened(&other, "/projects/paid/versions/1").await;
@@ -336,7 +346,7 @@ async fn a_buyer_reads_what_it_bought_and_others_see_no_row_of_it() {
     assert!(version.contains("51 to 60 of 60 new rows"), "{version}");
     assert!(version.contains("<bdi>ada</bdi>"), "{version}");
     let all = opened(&owner, "/projects/paid/versions/2?from=0").await;
-    assert!(all.contains("1 to 50 of 63 new rows"), "{all}");
+    assert!(all.contains("1 to 8 of 63 new rows"), "{all}");
     assert_eq!(owner.open("/projects/paid/versions/2?from=2").await.code(), 400);
     assert_eq!(owner.open("/projects/paid/versions/3").await.code(), 404);
     assert_eq!(owner.open(&rows("paid", "?version=3")).await.code(), 404);

@@ -16,11 +16,12 @@ mod versions;
 
 pub use column::{ColumnOrder, ShownColumn};
 pub use growth::GrowthPoint;
-pub use head::{DatasetHead, DatasetOffer, DatasetTab};
+pub use head::{DatasetHead, DatasetOffer, DatasetPurchase, DatasetTab};
 pub use page::{DatasetPage, ProofOfVersion, SummaryOfVersion, VersionContributor};
 pub use record::{DatasetRecordPage, WholeRecord};
 pub use rows::{
-    ColumnChoice, DatasetRows, DatasetRowsPage, PreviewRows, ReadableRows, RowsState, ShownFilter, VersionChoice,
+    ColumnChoice, DatasetRows, DatasetRowsPage, PreviewRows, ReadableRows, RowsState, RowsStatement, ShownFilter,
+    VersionChoice,
 };
 pub use table::RecordRow;
 pub use versions::{

@@ -83,10 +83,22 @@ pub(crate) fn ago<T: AnyInstant, N: AnyInstant>(at: T, _: &dyn Values, now: N) -
     Ok(at.shown().relative(now.shown()))
 }
 
+/// Shows a time near `now` as a figure, with a small “ago”.
+#[filter_fn]
+pub(crate) fn since<T: AnyInstant, N: AnyInstant>(at: T, _: &dyn Values, now: N) -> Result<ShownTime> {
+    Ok(at.shown().figure(now.shown()))
+}
+
 /// Shows a time in full, in UTC.
 #[filter_fn]
 pub(crate) fn full<T: AnyInstant>(at: T, _: &dyn Values) -> Result<ShownTime> {
     Ok(at.shown().full())
+}
+
+/// Shows the date of a time, in UTC.
+#[filter_fn]
+pub(crate) fn date<T: AnyInstant>(at: T, _: &dyn Values) -> Result<ShownTime> {
+    Ok(at.shown().date())
 }
 
 /// Shows the beginning of a fingerprint.

@@ -51,10 +51,11 @@ pub use chrome::{PageLayout, Person, Theme};
 pub use confirm::ConfirmPage;
 pub use consent::{AgentChoice, ConsentBudget, ConsentPage, ScopeChoice};
 pub use dataset::{
-    AddedRow, AddedRows, ColumnChoice, ColumnOrder, DatasetHead, DatasetOffer, DatasetPage, DatasetRecordPage,
-    DatasetRows, DatasetRowsPage, DatasetTab, DatasetVersion, DatasetVersionPage, DatasetVersionsPage, GrowthPoint,
-    LeftOutRecords, PreviewRows, ProofOfVersion, ReadableRows, RecordRow, RowsState, ShownColumn, ShownFilter,
-    SummaryOfVersion, VersionChoice, VersionContributor, VersionFile, WholeRecord,
+    AddedRow, AddedRows, ColumnChoice, ColumnOrder, DatasetHead, DatasetOffer, DatasetPage, DatasetPurchase,
+    DatasetRecordPage, DatasetRows, DatasetRowsPage, DatasetTab, DatasetVersion, DatasetVersionPage,
+    DatasetVersionsPage, GrowthPoint, LeftOutRecords, PreviewRows, ProofOfVersion, ReadableRows, RecordRow, RowsState,
+    RowsStatement, ShownColumn, ShownFilter, SummaryOfVersion, VersionChoice, VersionContributor, VersionFile,
+    WholeRecord,
 };
 pub use document::{LicenseView, LicensesPage, TermsPage};
 pub use entry::{

@@ -2,12 +2,14 @@
 //!
 //! Invariant: opening the page runs nothing. A statement runs when its form is sent.
 
+use std::borrow::Cow;
+
 use askama::Template;
 use types::Version;
 use types::contract::Field;
 use types::money::MicroUsdc;
 
-use crate::cell::TableCell;
+use crate::cell::{TableCell, instant};
 use crate::chart::{AnswerChart, ChartForm, MAX_CHART_ROWS, chart_columns};
 use crate::chrome::{PageLayout, Theme};
 use crate::dataset::{DatasetHead, DatasetOffer, DatasetTab};
@@ -16,6 +18,8 @@ use crate::number::counted;
 
 /// Columns of an answer that the page shows. The file has all.
 const MAX_ANSWER_COLUMNS: usize = 24;
+/// Most rows that stand on the page whole. More scroll in a region of their own, below what is done with them.
+const MAX_OPEN_ROWS: usize = 20;
 /// Bytes of texts of an answer that the page shows. The file has all.
 const MAX_ANSWER_PAGE_BYTES: usize = 1 << 20;
 
@@ -30,6 +34,18 @@ pub enum AnswerColumnKind {
     Time,
     /// Anything else, such as JSON.
     Other,
+}
+
+impl AnswerColumnKind {
+    /// Returns the class of the cells of a column.
+    const fn class(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Number => "n",
+            Self::Time => "",
+            Self::Other => "j",
+        }
+    }
 }
 
 /// Column of an answer.
@@ -189,6 +205,15 @@ impl SqlPage {
         AnswerChart::of(&answer.columns, &answer.rows, count, self.question.chart)
     }
 
+    /// Returns the price that is paid before the reader may ask, as far as is known of the reader.
+    fn price(&self) -> Option<MicroUsdc> {
+        match self.access {
+            SqlAccess::SignedOut => self.head.for_sale(),
+            SqlAccess::Unbought(price) => Some(price),
+            SqlAccess::UpTo(_) => None,
+        }
+    }
+
     /// Returns the words of the button that sends the form.
     fn button(&self) -> &'static str {
         match (&self.access, &self.outcome) {
@@ -303,11 +328,30 @@ impl SqlAnswer {
         &self.rows[..end]
     }
 
-    /// Returns the cells of a row that are shown, each with true if it is a number.
-    fn cells<'a>(&'a self, row: &'a [TableCell]) -> impl Iterator<Item = (&'a TableCell, bool)> {
-        let kinds = self.shown_columns().iter();
-        row.iter()
-            .zip(kinds.map(|column| column.kind == AnswerColumnKind::Number))
+    /// Returns the columns that are shown, each with true if its values are instants, which have a zone.
+    fn heads(&self) -> impl Iterator<Item = (&AnswerColumn, bool)> {
+        let is_utc = |(at, column): (usize, &AnswerColumn)| {
+            let mut cells = self.rows.iter().filter_map(|row| row.get(at));
+            column.kind == AnswerColumnKind::Time && cells.any(|cell| cell.written().ends_with('Z'))
+        };
+        let columns = self.shown_columns().iter().enumerate();
+        columns.map(move |head| (head.1, is_utc(head)))
+    }
+
+    /// Returns the cells of a row that are shown, each with the class of its column.
+    fn cells<'a>(&'a self, row: &'a [TableCell]) -> impl Iterator<Item = (Cow<'a, TableCell>, &'static str)> {
+        row.iter().zip(self.shown_columns()).map(|(cell, column)| {
+            let cell = match (column.kind, cell) {
+                (AnswerColumnKind::Time, TableCell::Text(text)) => Cow::Owned(TableCell::Text(instant(text))),
+                _ => Cow::Borrowed(cell),
+            };
+            (cell, column.kind.class())
+        })
+    }
+
+    /// Returns true if there are so many rows that they have a region of their own.
+    const fn is_long(&self) -> bool {
+        self.rows.len() > MAX_OPEN_ROWS
     }
 
     fn heading(&self) -> String {

@@ -29,6 +29,8 @@ impl From<i64> for Instant {
 enum Form {
     /// “12 min ago”, “in 3 h”, and a date from a week on.
     Relative,
+    /// The same as a figure, with a small “ago”.
+    Figure,
     /// “23 November 2026, 12:00 UTC”.
     Full,
     /// “23 Nov 2026”.
@@ -74,6 +76,10 @@ impl Instant {
 
     pub(crate) fn relative(self, now: impl Borrow<Self>) -> ShownTime {
         self.shown(*now.borrow(), Form::Relative)
+    }
+
+    pub(crate) fn figure(self, now: impl Borrow<Self>) -> ShownTime {
+        self.shown(*now.borrow(), Form::Figure)
     }
 
     pub(crate) fn full(self) -> ShownTime {
@@ -149,6 +155,14 @@ impl fmt::Display for ShownTime {
                 let (title, words) = (at.plain(), at.words(now));
                 // The full time is in the title, as a page may be read hours after it was rendered.
                 write!(f, "<time datetime=\"{machine}\" title=\"{title}\">{words}</time>")
+            }
+            Form::Figure => {
+                let (title, words) = (at.plain(), at.words(now));
+                let (amount, ago) = match words.strip_suffix(" ago") {
+                    Some(amount) => (amount, " <small>ago</small>"),
+                    None => (words.as_str(), ""),
+                };
+                write!(f, "<time datetime=\"{machine}\" title=\"{title}\">{amount}{ago}</time>")
             }
             Form::Full => write!(f, "<time datetime=\"{machine}\">{}</time>", at.plain()),
             Form::Date => write!(f, "<time datetime=\"{machine}\">{}</time>", at.text("%-d %b %Y")),

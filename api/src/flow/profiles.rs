@@ -114,8 +114,8 @@ impl Profiles {
         let (app, now) = (&self.app, self.app.clock.now());
         match built {
             Ok(Some(profile)) => {
-                // What is of a dataset that was deleted meanwhile, or built without knowing what its owner chose, is
-                // dropped.
+                // A profile is dropped if its dataset was deleted during the build, or if its owner chose to show rows
+                // after the build began.
                 let is_kept = profiles.write(&lease, profile, begun, now, limits).await?;
                 build::measure(if is_kept { "built" } else { "dropped" }, now.since(begun));
             }

@@ -127,15 +127,17 @@ async fn of_row(cx: &Cx, named: NamedItem<'_>) -> Result<Checkout, ApiError> {
                 Some(latest) => knowledge.unit(latest).await?,
                 None => first,
             };
-            Ok(if let Some(unit) = unit.filter(|unit| unit.chain.taken_down.is_none()) {
-                of_unit(&unit, named.price)
-            } else {
-                let thing = CheckoutThing::Unit {
-                    id: chain,
-                    length: None,
-                };
-                hidden(thing, title, named.price)
-            })
+            Ok(
+                if let Some(unit) = unit.filter(|unit| unit.chain.taken_down.is_none()) {
+                    of_unit(&unit, named.price)
+                } else {
+                    let thing = CheckoutThing::Unit {
+                        id: chain,
+                        length: None,
+                    };
+                    hidden(thing, title, named.price)
+                },
+            )
         }
     }
 }

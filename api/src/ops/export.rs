@@ -5,7 +5,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use bytes::Bytes;
@@ -19,7 +18,7 @@ use types::error::with_causes;
 use types::render::arrow::{ArrowStream, record_schema};
 use types::render::csv::{CsvReader, RenderedCsv};
 use types::render::lines::RenderedLines;
-use types::{Contract, Timestamp, Version};
+use types::{Contract, Version};
 
 use crate::call::answer::{BodyMedia, NDJSON, StreamedAnswer};
 use crate::call::cx::Cx;
@@ -30,12 +29,11 @@ use crate::error::ApiError;
 use crate::rules::answer_file::FileFormat;
 use crate::rules::entitlement;
 use crate::rules::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
+use crate::rules::standing::RepeatedCheck;
 use crate::state::holder_limit::HolderPermit;
 
 /// Bytes rendered at a time, plus at most one record.
 const CHUNK_BYTES: usize = 64 << 10;
-/// Time for which an answer that is being sent goes on without asking whether its reader still may read.
-const RIGHT_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) fn add(table: &mut Operations) {
     table.add(
@@ -133,7 +131,7 @@ pub(super) async fn records(
         project: project.clone(),
         version,
         pieces: stream::iter(first.map(Ok)).chain(pieces).boxed(),
-        asked_at: cx.app.clock.now(),
+        repeated: RepeatedCheck::made(cx.app.clock.now()),
         _permit: permit,
     };
     let body = stream::try_unfold(sent, async |mut sent: SentRecords| {
@@ -150,25 +148,19 @@ struct SentRecords {
     project: Project,
     version: Version,
     pieces: Pieces<ApiError>,
-    /// When the right to read was last known.
-    asked_at: Timestamp,
+    repeated: RepeatedCheck,
     _permit: HolderPermit,
 }
 
 impl SentRecords {
     /// Returns the next piece, if the caller may still read.
     async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
-        let piece = self.pieces.try_next().await?;
-        let now = self.cx.app.clock.now();
-        if piece.is_some() && now.since(self.asked_at) >= RIGHT_INTERVAL {
-            match reading::still_entitled(&self.cx, &self.project, self.version, Some(self.version)).await {
-                // An answer that has begun outlives the database, as the download of a part does.
-                Err(error) if error.status().is_server_error() => {}
-                asked => asked?,
-            }
-            self.asked_at = now;
-        }
-        Ok(piece)
+        let Some(piece) = self.pieces.try_next().await? else {
+            return Ok(None);
+        };
+        let right = reading::still_entitled(&self.cx, &self.project, self.version, Some(self.version));
+        self.repeated.repeat(self.cx.app.clock.now(), right).await?;
+        Ok(Some(piece))
     }
 }
 

@@ -1,5 +1,5 @@
-//! Check of signed addresses, which act for an account without a credential: its operator is not suspended, and the
-//! dataset is not taken down.
+//! Checks that are repeated while something is transferred, and those of signed addresses, which act for an account without a
+//! credential: its operator is not suspended, and the dataset is not taken down.
 //!
 //! Invariant: the database is asked when a transfer begins and once a second while it continues, so a suspension or a
 //! takedown takes effect within a second, on every replica. A transfer that has begun continues while the database does
@@ -17,6 +17,41 @@ use crate::state::links::GrantAccount;
 /// Time for which an answer of the database counts.
 const CACHE_LIFETIME: Duration = Duration::from_secs(1);
 
+/// Repetition of a check during a transfer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RepeatedCheck {
+    /// Time from which the check is made again.
+    next: Timestamp,
+}
+
+impl RepeatedCheck {
+    /// Creates the repetition of a check that was made at `now`.
+    pub(crate) fn made(now: Timestamp) -> Self {
+        Self {
+            next: now.plus(CACHE_LIFETIME),
+        }
+    }
+
+    /// Repeats a check if the last one is a second old. An unavailable database does not end the transfer.
+    pub(crate) async fn repeat(
+        &mut self,
+        now: Timestamp,
+        check: impl Future<Output = Result<(), ApiError>>,
+    ) -> Result<(), ApiError> {
+        if now < self.next {
+            return Ok(());
+        }
+        match check.await {
+            // An outage of the database would otherwise end every long transfer. What it would say takes effect a second after
+            // the outage.
+            Err(error) if error.kind() == Kind::Unavailable => {}
+            checked => checked?,
+        }
+        *self = Self::made(now);
+        Ok(())
+    }
+}
+
 /// Account on whose behalf a transfer runs.
 #[derive(Debug)]
 pub(crate) struct TransferAccount {
@@ -25,8 +60,7 @@ pub(crate) struct TransferAccount {
     operator: Option<OperatorId>,
     /// Dataset that is read, with the account as the database names it.
     read: Option<(DatasetId, String)>,
-    /// Time of the next check in the database.
-    next: Timestamp,
+    repeated: RepeatedCheck,
 }
 
 impl TransferAccount {
@@ -36,7 +70,7 @@ impl TransferAccount {
             store: store.clone(),
             operator: Some(operator),
             read: None,
-            next: Timestamp::default(),
+            repeated: RepeatedCheck::default(),
         }
     }
 
@@ -50,13 +84,28 @@ impl TransferAccount {
             store: store.clone(),
             operator: account.operator(),
             read: Some((dataset, owner)),
-            next: Timestamp::default(),
+            repeated: RepeatedCheck::default(),
         }
     }
 
     /// Fails with 403 if the operator is suspended or does not exist, and with the 404 of a missing part if the dataset
     /// is taken down for the account.
     pub(crate) async fn check(&mut self, now: Timestamp) -> Result<(), ApiError> {
+        self.asked().await?;
+        self.repeated = RepeatedCheck::made(now);
+        Ok(())
+    }
+
+    /// Repeats the check during a transfer.
+    pub(crate) async fn check_again(&mut self, now: Timestamp) -> Result<(), ApiError> {
+        let mut repeated = self.repeated;
+        repeated.repeat(now, self.asked()).await?;
+        self.repeated = repeated;
+        Ok(())
+    }
+
+    /// Asks the database.
+    async fn asked(&self) -> Result<(), ApiError> {
         if let Some(operator) = self.operator {
             let operator = self.store.operator(operator).await?;
             // A deleted operator is treated like a suspended one.
@@ -70,24 +119,7 @@ impl TransferAccount {
         {
             return Err(no_part());
         }
-        self.next = now.plus(CACHE_LIFETIME);
         Ok(())
-    }
-
-    /// Repeats the check during a transfer, at most once a second. An unavailable database does not end the transfer.
-    pub(crate) async fn check_again(&mut self, now: Timestamp) -> Result<(), ApiError> {
-        if now < self.next {
-            return Ok(());
-        }
-        match self.check(now).await {
-            // An outage of the database would otherwise end every long transfer. A suspension takes effect a second after
-            // the outage.
-            Err(error) if error.kind() == Kind::Unavailable => {
-                self.next = now.plus(CACHE_LIFETIME);
-                Ok(())
-            }
-            checked => checked,
-        }
     }
 }
 

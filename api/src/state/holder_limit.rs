@@ -56,7 +56,7 @@ impl<H: Eq + Hash> HolderLimit<H> {
     {
         let taken = self.try_acquire(holder.clone(), self.per_holder);
         assert!(taken.is_some(), "permits are in use");
-        // The permits have the semaphore, and so has who waits for it.
+        // The permits hold one reference to the semaphore, and each task that waits for one holds another.
         let waiting = || {
             let semaphores = self.semaphores.lock();
             semaphores

@@ -163,7 +163,7 @@ const VERSIONS: &str = "SELECT versions.version AS version, versions.contributio
         versions.accepted AS accepted, versions.record_count AS record_count, versions.root AS root,
         versions.created_at AS created_at, contributions.tallies AS tallies
     FROM versions JOIN agents ON agents.id = versions.agent_id
-    JOIN contributions ON contributions.id = versions.contribution_id";
+    LEFT JOIN contributions ON contributions.id = versions.contribution_id";
 
 row! {
     /// Number of records of a project from a time on.

@@ -289,8 +289,12 @@ fn go_on(stage: &QuickstartStage, version: u64) -> anyhow::Result<()> {
     let record = r#"{"codePoint":"U+E000","value":57344,"name":"EXAMPLE ONE","category":"Co","combiningClass":0,"bidiClass":"L","mirrored":false}"#;
     head("Continue with:")?;
     item("address", base)?;
+    item("in a browser", &format!("{base}/projects/{slug}"))?;
     item("agent key", key)?;
-    terminal::line("\n  # a page of an old version, a record of yours, a dry run, a SQL query")?;
+    terminal::line(
+        "\n  # a preview with figures, which needs no key, a page of an old version, a record of yours, a dry run, a SQL query",
+    )?;
+    terminal::line(&format!("  curl -s '{base}/projects/{slug}/preview'"))?;
     terminal::line(&format!(
         "  curl -s {authorization} '{base}/projects/{slug}/data?version={version}&limit=3'"
     ))?;

@@ -10,9 +10,10 @@ use crate::is_invisible;
 
 /// The most characters of a value that are shown.
 const MAX_VALUE_CHARS: usize = 40;
-/// Significant digits of a double, and of a mean.
-const VALUE_DIGITS: usize = 6;
-const MEAN_DIGITS: usize = 3;
+/// Significant digits of a double that is shown to people.
+pub const VALUE_DIGITS: usize = 6;
+/// Significant digits of a mean that is shown to people.
+pub const MEAN_DIGITS: usize = 3;
 
 /// Returns the figures of a column in one line for people, such as "−2.41 to 5.87, mean 1.12".
 pub fn summary(column: &ColumnProfile) -> String {

@@ -6,7 +6,7 @@ use serde_json::json;
 use tests::Answer;
 use tests::world::contribute;
 
-use super::{profile, profiled, rows, tied};
+use super::{profile, profiled, rows, tied, with_token};
 use crate::sql_page::{Asker, project, text};
 
 /// Words that stand in rows of [`tied`] and nowhere else.
@@ -21,11 +21,21 @@ const PAGES: [&str; 6] = [
     "/versions/2?from=1",
 ];
 
-/// Every door by which a person, or an agent of the same operator, gets rows of version 2 of a dataset; its name, and the answer.
-async fn doors(person: &Asker, slug: &str) -> Vec<(String, Answer)> {
-    let mut answers = Vec::new();
+/// The addresses of [`PAGES`] of a dataset, with the token of the person where rows are filtered or ordered.
+async fn addresses(person: &Asker, slug: &str) -> Vec<String> {
+    let mut addresses = Vec::new();
     for page in PAGES {
-        answers.push((page.to_owned(), person.open(&format!("/projects/{slug}{page}")).await));
+        addresses.push(with_token(person, &format!("/projects/{slug}{page}")).await);
+    }
+    addresses
+}
+
+/// Every door by which a person, or an agent of the same operator, gets rows of version 2 of a dataset; its name, and the
+/// answer. `addresses` are those of its pages.
+async fn doors(person: &Asker, slug: &str, addresses: &[String]) -> Vec<(String, Answer)> {
+    let mut answers = Vec::new();
+    for (page, address) in PAGES.iter().zip(addresses) {
+        answers.push(((*page).to_owned(), person.open(address).await));
     }
     let statement = ("q", "SELECT station, at FROM records ORDER BY sample");
     for file in ["", "csv"] {
@@ -63,6 +73,9 @@ fn has_rows(answer: &Answer) -> bool {
 fn opened(answers: &[(String, Answer)]) {
     for (door, answer) in answers {
         assert_eq!(answer.code(), 200, "{door}: {}", String::from_utf8_lossy(&answer.bytes));
+        // The token is taken, so the rows are filtered or ordered indeed.
+        let is_applied = !String::from_utf8_lossy(&answer.bytes).contains("They are not applied yet");
+        assert!(is_applied, "{door}");
         // Compressed files show nothing to a search, and a profile has no rows.
         let is_shown = !["parquet", "arrow", "/profile"].iter().any(|kind| door.contains(kind));
         assert!(
@@ -79,15 +92,21 @@ async fn a_version_that_is_taken_down_while_it_is_read_is_a_missing_one_at_every
     project(&owner, "tides", json!({})).await;
     contribute(&owner.agent.http, "tides", &tied(120)).await;
     profile(&owner, "tides", 2).await;
-    opened(&doors(&other, "tides").await);
+    let pages = [addresses(&other, "tides").await, addresses(&owner, "tides").await];
+    opened(&doors(&other, "tides", &pages[0]).await);
     site.take_down("tides").await;
     other.agent.http.soon("/projects/tides/data", 404).await;
     let seen = |answer: &Answer, slug: &str| {
         let text = String::from_utf8_lossy(&answer.bytes).replace(answer.header("x-request-id"), "ID");
         (answer.code(), text.replace(slug, "missing"))
     };
-    for person in [&other, &owner] {
-        let (down, missing) = (doors(person, "tides").await, doors(person, "missing").await);
+    for (person, pages) in [&other, &owner].into_iter().zip(&pages) {
+        let of_missing: Vec<_> = pages
+            .iter()
+            .map(|address| address.replace("tides", "missing"))
+            .collect();
+        let down = doors(person, "tides", pages).await;
+        let missing = doors(person, "missing", &of_missing).await;
         for ((door, down), (_, missing)) in down.iter().zip(&missing) {
             assert_eq!(seen(down, "tides"), seen(missing, "missing"), "{door}");
             assert!(matches!(down.code(), 303 | 404), "{door}: {}", down.code());
@@ -113,13 +132,14 @@ async fn a_purchase_that_is_refunded_while_it_is_read_opens_no_door() {
         .post("/projects/paid/buy", &json!({}))
         .await
         .expect(200);
-    opened(&doors(&other, "paid").await);
+    let pages = addresses(&other, "paid").await;
+    opened(&doors(&other, "paid", &pages).await);
     // The person has the page open, with its form.
     let page = text(&other.open(&rows("paid", "?version=2")).await.expect(200));
     assert!(page.contains("id=\"view\""), "{page}");
     site.refund(bought.text("/saleId"));
     other.agent.http.soon("/projects/paid/data", 402).await;
-    for (door, answer) in doors(&other, "paid").await {
+    for (door, answer) in doors(&other, "paid", &pages).await {
         let shown = String::from_utf8_lossy(&answer.bytes);
         assert!(!has_rows(&answer), "{door}: {shown}");
         let is_page = PAGES.contains(&door.as_str()) || door.starts_with("/preview");

@@ -6,15 +6,16 @@ use askama::Template;
 
 use super::HtmlSafe;
 use super::scale::Scale;
-use crate::cell::{TableCell, cut};
+use crate::cell::{self, TableCell, cut};
 use crate::number::counted;
 use crate::sql::{AnswerColumn, AnswerColumnKind};
 use crate::words::isolate;
 
 /// The most rows of a chart.
 pub(crate) const MAX_CHART_ROWS: usize = 200;
-/// The most bars that stand below each other, each with its words. More stand side by side.
-const MAX_NAMED_BARS: usize = 24;
+/// The most bars that stand below each other, each with its words. Of more texts there are the first; more times stand
+/// side by side.
+const MAX_NAMED_BARS: usize = 30;
 /// The fewest numbers of a chart.
 const MIN_CHART_NUMBERS: usize = 2;
 /// Longest word beside a chart, in characters.
@@ -216,11 +217,18 @@ impl AnswerChart {
                 ));
             }
         }
+        let mut of_what = "the answer has";
+        if !is_line && !is_time && points.len() > MAX_NAMED_BARS {
+            of_what = "the beginning of the answer has";
+            let rows = counted(points.len() as u64, "row", "rows");
+            notes.push(format!("the first {MAX_NAMED_BARS} of {rows}"));
+            points.truncate(MAX_NAMED_BARS);
+        }
         let found = points.iter().filter(|point| point.value.is_some()).count();
         if found < MIN_CHART_NUMBERS {
             let found = counted(found as u64, "row", "rows");
             return Self::Absent(format!(
-                "No chart: it takes at least {MIN_CHART_NUMBERS} rows with a number, and the answer has {found}."
+                "No chart: it takes at least {MIN_CHART_NUMBERS} rows with a number, and {of_what} {found}."
             ));
         }
         let gaps = points.len() - found;
@@ -240,21 +248,22 @@ impl AnswerChart {
 
 /// Returns the point of a row. A row that lacks a cell has no number.
 fn point(row: &[TableCell], along: usize, measure: usize, is_time: bool) -> ChartPoint {
-    let cell = |place: usize| row.get(place).unwrap_or(&TableCell::Null);
-    let value = match cell(measure) {
+    let cell_at = |place: usize| row.get(place).unwrap_or(&TableCell::Null);
+    let value = match cell_at(measure) {
         TableCell::Null => None,
         // Decimals and sums beyond 64 bits are texts. So are infinities, which parse and are no finite numbers.
         TableCell::Text(text) | TableCell::Literal(text) => text.parse().ok().filter(|value: &f64| value.is_finite()),
     };
-    let label = match cell(along) {
-        TableCell::Text(text) if text.is_empty() => "\"\"",
-        other => other.written(),
+    let label = match cell_at(along) {
+        TableCell::Text(text) if text.is_empty() => "\"\"".to_owned(),
+        TableCell::Text(text) if is_time => cell::instant(text),
+        other => other.written().to_owned(),
     };
     ChartPoint {
-        label: cut(label, MAX_LABEL_CHARS),
-        at: is_time.then(|| instant(cell(along).written())).flatten(),
+        label: cut(&label, MAX_LABEL_CHARS),
+        at: is_time.then(|| instant(cell_at(along).written())).flatten(),
         value,
-        written: cut(cell(measure).written(), MAX_LABEL_CHARS),
+        written: cut(cell_at(measure).written(), MAX_LABEL_CHARS),
     }
 }
 
@@ -288,11 +297,17 @@ impl DrawnAnswer {
         is_time: bool,
     ) -> Self {
         let values = || points.iter().filter_map(|point| point.value);
-        let scale = Scale::of(values(), !is_line);
+        let is_named = !is_line && points.len() <= MAX_NAMED_BARS;
+        // Bars with their numbers beside them need no marks, so the longest takes the whole width.
+        let scale = if is_named {
+            Scale::within(values())
+        } else {
+            Scale::of(values())
+        };
         let label = sentence(points, measure, along);
         let shape = if is_line {
             ChartShape::Line(path(points, &scale, is_time))
-        } else if points.len() <= MAX_NAMED_BARS {
+        } else if is_named {
             named(points, &scale)
         } else {
             side(points, &scale)

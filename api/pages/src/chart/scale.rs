@@ -1,17 +1,11 @@
 //! Axis of numbers.
 //!
-//! Invariant: every finite number has a place from 0 to 1, however large, small or close to the others it is.
+//! Invariants: every finite number has a place from 0 to 1, however large or small it is. Zero is on the axis.
 
 use crate::number::grouped;
 
 /// Steps between marks, as multiples of a power of ten.
-const MARK_STEPS: [f64; 5] = [1.0, 2.0, 2.5, 5.0, 10.0];
-/// Gaps between marks that are aimed at.
-const GAPS_BETWEEN_MARKS: f64 = 4.0;
-/// The most marks of an axis.
-const MAX_MARKS: f64 = 8.0;
-/// Ratio of a number to a step from which on sums of steps are not exact enough for marks.
-const MAX_STEPS_TO_ZERO: f64 = 1e12;
+const MARK_STEPS: [f64; 10] = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
 
 /// Part of a step by which computed numbers may be off.
 const STEP_SLACK: f64 = 1e-9;
@@ -35,61 +29,46 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Creates the axis of some finite numbers, with zero on it if wanted.
-    pub(super) fn of(values: impl Iterator<Item = f64> + Clone, with_zero: bool) -> Self {
-        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-        for value in values.chain(with_zero.then_some(0.0)) {
-            (low, high) = (low.min(value), high.max(value));
-        }
-        if low > high {
-            // Without a number there is nothing to place.
-            (low, high) = (0.0, 1.0);
-        }
-        if low >= high {
-            // One number stands in the middle, or on the ground if zero must be there.
-            (low, high) = if with_zero { (0.0, 1.0) } else { around(low) };
-        }
-        Self::with_marks(low, high)
+    /// Creates the axis of some finite numbers, from zero or through it, that ends at round numbers and is marked there:
+    /// three times at most.
+    pub(super) fn of(values: impl Iterator<Item = f64>) -> Self {
+        let mut scale = Self::within(values);
+        let (low, high) = (scale.low, scale.high);
+        let step = step(low, high).filter(|step| (step * 2.0).is_finite());
+        let values = match step {
+            Some(step) => {
+                let (below, above) = ((low / step + STEP_SLACK).floor(), (high / step - STEP_SLACK).ceil());
+                (scale.low, scale.high) = (below * step, above * step);
+                let marks = [2.0, 1.0, 0.0, -1.0, -2.0].into_iter();
+                marks
+                    .filter(|at| (below..=above).contains(at))
+                    .map(|at| (at * step, text(at * step, step)))
+                    .collect()
+            }
+            None => vec![(high, short(high)), (low, short(low))],
+        };
+        let mark = |(value, text)| AxisMark {
+            text,
+            place: scale.place(value),
+        };
+        scale.marks = values.into_iter().map(mark).collect();
+        scale
     }
 
-    /// Widens the axis to round numbers and marks it there.
-    fn with_marks(low: f64, high: f64) -> Self {
-        let round = step(low, high).and_then(|step| {
-            let (below, above) = ((low / step + STEP_SLACK).floor(), (high / step - STEP_SLACK).ceil());
-            let ends = (below * step, above * step);
-            let fits = above - below < MAX_MARKS && ends.0.is_finite() && ends.1.is_finite();
-            fits.then_some((step, below, above))
-        });
-        let Some((step, below, above)) = round else {
-            let mut scale = Self {
-                low,
-                high,
-                marks: Vec::new(),
-            };
-            scale.marks = [high, low]
-                .map(|value| AxisMark {
-                    text: short(value),
-                    place: scale.place(value),
-                })
-                .into();
-            return scale;
-        };
-        let mut scale = Self {
-            low: below * step,
-            high: above * step,
-            marks: Vec::new(),
-        };
-        let mut at = above;
-        while at >= below {
-            let value = at * step;
-            let place = scale.place(value);
-            scale.marks.push(AxisMark {
-                text: text(value, step),
-                place,
-            });
-            at -= 1.0;
+    /// Creates the axis of some finite numbers that ends at the outermost of them and of zero, without marks.
+    pub(super) fn within(values: impl Iterator<Item = f64>) -> Self {
+        let (mut low, mut high) = (0.0_f64, 0.0_f64);
+        for value in values {
+            (low, high) = (low.min(value), high.max(value));
         }
-        scale
+        if low >= high {
+            high = 1.0;
+        }
+        Self {
+            low,
+            high,
+            marks: Vec::new(),
+        }
     }
 
     /// Returns the place of a number, from 0 to 1.
@@ -101,22 +80,16 @@ impl Scale {
     }
 }
 
-/// Returns the ends of an axis that has one number in its middle.
-fn around(value: f64) -> (f64, f64) {
-    let margin = value.abs() / 2.0;
-    let ends = (value - margin, value + margin);
-    match ends {
-        (low, high) if low < high && low.is_finite() && high.is_finite() => ends,
-        _ if value == 0.0 => (-1.0, 1.0),
-        // The largest and the smallest numbers have nothing beside them.
-        _ => (value, value),
-    }
-}
-
-/// Returns a round distance between marks; `None` if the numbers are too large, too small or too close for one.
+/// Returns a round distance between marks, of which two go around the numbers; `None` if they are too large or too
+/// small for one.
 fn step(low: f64, high: f64) -> Option<f64> {
-    let rough = (high / 2.0 - low / 2.0) * 2.0 / GAPS_BETWEEN_MARKS;
-    if !rough.is_normal() || low.abs().max(high.abs()) / rough > MAX_STEPS_TO_ZERO {
+    let rough = if low < 0.0 && high > 0.0 {
+        // A mark on each side of zero.
+        high.max(-low)
+    } else {
+        high / 2.0 - low / 2.0
+    };
+    if !rough.is_normal() {
         return None;
     }
     let power = 10_f64.powf(rough.log10().floor());
@@ -164,21 +137,26 @@ fn short(value: f64) -> String {
 mod tests {
     use super::*;
 
-    fn marks(values: &[f64], with_zero: bool) -> Vec<String> {
-        let scale = Scale::of(values.iter().copied(), with_zero);
+    fn marks(values: &[f64]) -> Vec<String> {
+        let scale = Scale::of(values.iter().copied());
         scale.marks.into_iter().map(|mark| mark.text).collect()
     }
 
     #[test]
-    fn marks_are_round_numbers_around_the_values() {
-        assert_eq!(marks(&[0.79, 1.28], false), ["1.4", "1.2", "1.0", "0.8", "0.6"]);
-        assert_eq!(marks(&[5.93, 1.0], true), ["6", "4", "2", "0"]);
-        assert_eq!(marks(&[-3.0, 7.0], true), ["7.5", "5.0", "2.5", "0.0", "−2.5", "−5.0"]);
-        assert_eq!(
-            marks(&[839_412.0], true),
-            ["1,000,000", "750,000", "500,000", "250,000", "0"]
-        );
-        assert_eq!(marks(&[0.000_01, 0.000_02], false).len(), 5);
+    fn three_round_numbers_from_zero_mark_an_axis() {
+        assert_eq!(marks(&[3.1, 4.4]), ["5.0", "2.5", "0.0"]);
+        assert_eq!(marks(&[5.93, 1.0]), ["6", "3", "0"]);
+        assert_eq!(marks(&[-3.0, 7.0]), ["8", "0", "−8"]);
+        assert_eq!(marks(&[-3.0, -2.0]), ["0.0", "−1.5", "−3.0"]);
+        assert_eq!(marks(&[839_412.0]), ["1,000,000", "500,000", "0"]);
+        assert_eq!(marks(&[0.0]), ["1.0", "0.5", "0.0"]);
+        assert_eq!(marks(&[0.000_01, 0.000_02]).len(), 3);
+    }
+
+    #[test]
+    fn an_axis_without_marks_ends_at_its_numbers() {
+        let scale = Scale::within([3.1, 4.4].into_iter());
+        assert!(scale.place(4.4) >= 1.0 && scale.place(0.0) <= 0.0 && scale.marks.is_empty());
     }
 
     #[test]
@@ -196,31 +174,25 @@ mod tests {
             1e18,
             1e18 + 256.0,
         ];
-        for with_zero in [false, true] {
-            for left in hard {
-                for right in hard {
-                    let scale = Scale::of([left, right].into_iter(), with_zero);
-                    assert!(scale.marks.len() <= 9, "{left} {right}: {:?}", scale.marks);
-                    let (low, high) = (scale.place(left.min(right)), scale.place(left.max(right)));
-                    assert!(
-                        (0.0..=1.0).contains(&low) && low <= high && high <= 1.0,
-                        "{left} {right}"
-                    );
-                    for mark in &scale.marks {
-                        assert!((0.0..=1.0).contains(&mark.place), "{left} {right}: {mark:?}");
-                        assert!(mark.text.len() <= 24, "{mark:?}");
-                    }
+        for left in hard {
+            for right in hard {
+                let scale = Scale::of([left, right].into_iter());
+                assert!(
+                    (2..=3).contains(&scale.marks.len()),
+                    "{left} {right}: {:?}",
+                    scale.marks
+                );
+                let (low, high) = (scale.place(left.min(right)), scale.place(left.max(right)));
+                assert!(
+                    (0.0..=1.0).contains(&low) && low <= high && high <= 1.0,
+                    "{left} {right}"
+                );
+                for mark in &scale.marks {
+                    assert!((0.0..=1.0).contains(&mark.place), "{left} {right}: {mark:?}");
+                    assert!(mark.text.len() <= 24, "{mark:?}");
                 }
             }
         }
-        assert!(Scale::of(std::iter::empty(), false).place(7.0) <= 1.0);
-    }
-
-    #[test]
-    fn one_number_stands_in_the_middle() {
-        for value in [3.5, -3.5, 0.0, 1e18, f64::MAX, 5e-324] {
-            let place = Scale::of([value, value].into_iter(), false).place(value);
-            assert!((place - 0.5).abs() < 0.3, "{value}: {place}");
-        }
+        assert!(Scale::of(std::iter::empty()).place(7.0) <= 1.0);
     }
 }

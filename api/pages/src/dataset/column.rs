@@ -4,7 +4,9 @@
 
 use std::fmt::Write as _;
 
-use operators::profile::{ColumnProfile, Histogram, ProfileValue, short_number, summary};
+use operators::profile::{
+    ColumnProfile, FrequentValue, Histogram, MEAN_DIGITS, ProfileValue, VALUE_DIGITS, short_number, summary,
+};
 use types::{Field, FieldType};
 
 use crate::cell::{cut, escaped, instant};
@@ -20,9 +22,6 @@ const MAX_PIECES: usize = 4;
 const MAX_BARS: usize = 20;
 /// Most characters of a value in a head; a number that has more is rounded.
 const MAX_VALUE_CHARS: usize = 14;
-/// Significant digits of a number that is rounded, and of a mean.
-const VALUE_DIGITS: usize = 6;
-const MEAN_DIGITS: usize = 3;
 
 /// Order of rows by a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,6 +147,10 @@ impl ShownColumn {
                 .map(|(name, count)| format!("{} {}", text_words(name, MAX_VALUE_CHARS), percent(*count, all)));
             return Some((words.next()?, words.next().unwrap_or_default()));
         }
+        if let Some([first, .., last]) = barred(profile) {
+            let words = |value: &FrequentValue| text_words(&value.value, MAX_VALUE_CHARS);
+            return Some((words(first), words(last)));
+        }
         if let Some(length) = &profile.length {
             let bins = length
                 .histogram
@@ -191,10 +194,8 @@ impl ShownColumn {
             let counts: Vec<u64> = pieces.iter().map(|(_, count)| *count).collect();
             return Some(bar_of(&counts));
         }
-        let top = profile.top.as_deref().unwrap_or_default();
-        let is_whole = !top.is_empty() && profile.other.unwrap_or(0) == 0 && top.iter().all(|value| value.exact);
-        if is_whole && top.len() <= MAX_BARS {
-            let counts = top.iter().map(|value| value.count);
+        if let Some(values) = barred(profile) {
+            let counts = values.iter().map(|value| value.count);
             let most = counts.clone().max().unwrap_or(0);
             return Some(bars_of(counts.map(|count| height(count, most)).collect()));
         }
@@ -231,10 +232,20 @@ fn pieces(profile: &ColumnProfile) -> Option<Vec<(String, u64)>> {
         let pieces = [("true", trues), ("false", falses)];
         return Some(pieces.map(|(name, share)| (name.to_owned(), share.into())).to_vec());
     }
-    let top = profile.top.as_deref()?;
+    let values = whole(profile).filter(|values| values.len() <= MAX_PIECES)?;
+    Some(values.iter().map(|value| (value.value.clone(), value.count)).collect())
+}
+
+/// Returns the values of a column that are drawn as bars, a bar for each.
+fn barred(profile: &ColumnProfile) -> Option<&[FrequentValue]> {
+    whole(profile).filter(|values| (MAX_PIECES + 1..=MAX_BARS).contains(&values.len()))
+}
+
+/// Returns the counts of all values, if a profile has them.
+fn whole(profile: &ColumnProfile) -> Option<&[FrequentValue]> {
+    let top = profile.top.as_deref().filter(|top| !top.is_empty())?;
     let is_whole = profile.other.unwrap_or(0) == 0 && top.iter().all(|value| value.exact);
-    let is_few = (1..=MAX_PIECES).contains(&top.len());
-    (is_whole && is_few).then(|| top.iter().map(|value| (value.value.clone(), value.count)).collect())
+    is_whole.then_some(top)
 }
 
 /// Draws counts as pieces of one bar.
@@ -346,8 +357,8 @@ fn separated(number: &str) -> String {
     format!("{sign}{}{rest}", grouped_digits(whole))
 }
 
-/// Returns a text as people read it where nothing but the text shows it, cut after `most` characters. One of which nothing
-/// would be seen is told by words or quotes.
+/// Returns a text for a sentence or a label, cut after `most` characters. An empty one is named, and one of white space alone
+/// is quoted, since neither could be seen there.
 pub(crate) fn text_words(text: &str, most: usize) -> String {
     if text.is_empty() {
         "empty text".to_owned()
@@ -440,6 +451,23 @@ mod tests {
         ] {
             assert_eq!(percent(count, all), words, "{count} of {all}");
         }
+    }
+
+    #[test]
+    fn bars_of_values_have_the_first_and_the_last_value_at_their_ends() {
+        let names = ["Aberdeen", "Den Helder", "Hook of Holland", "Lerwick", "Wick"];
+        let top = names.map(|name| json!({"value": name, "count": 200, "exact": true}));
+        let length =
+            json!({"min": 4, "max": 15, "mean": 8.6, "histogram": {"edges": [4, 10, 15], "shares": [0.6, 0.4]}});
+        let ends = |other: u64| {
+            let figures = json!({"top": top, "other": other, "empty": 0, "length": length});
+            let column = column(FieldType::String, &figures);
+            let bars = column.drawing().unwrap().matches('M').count();
+            (bars, column.low(), column.high())
+        };
+        assert_eq!(ends(0), (5, "Aberdeen".to_owned(), "Wick".to_owned()));
+        // Bars of lengths have lengths.
+        assert_eq!(ends(7), (2, "4".to_owned(), "15 characters".to_owned()));
     }
 
     #[test]

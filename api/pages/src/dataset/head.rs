@@ -37,6 +37,17 @@ pub enum DatasetOffer {
     },
 }
 
+/// Purchase by which the reader's account may read a dataset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatasetPurchase {
+    /// Name of the agent that bought it; none if a wallet did.
+    pub agent: Option<String>,
+    /// Time of the purchase.
+    pub at: Timestamp,
+    /// Price that was paid.
+    pub price: MicroUsdc,
+}
+
 /// Head of a dataset, with the box beside it.
 #[derive(Clone, Debug)]
 pub struct DatasetHead {
@@ -46,6 +57,10 @@ pub struct DatasetHead {
     pub title: String,
     /// Readme of the dataset, in Markdown. Its first paragraph stands below the title.
     pub readme: String,
+    /// Name of the agent that made the dataset, if it is among those that contributed most.
+    pub agent: Option<String>,
+    /// Name of the account that sells or maintains it.
+    pub account: Option<String>,
     /// Status: `open`, `paused` or `archived`.
     pub status: &'static str,
     /// Id of the licence.
@@ -66,8 +81,14 @@ pub struct DatasetHead {
     pub contributors: u64,
     /// Right of the reader, and the price.
     pub offer: DatasetOffer,
+    /// The newest purchase of the reader's account, if it is known.
+    pub purchase: Option<DatasetPurchase>,
+    /// Number of reviews and questions; the first page of the dataset counts them, and the others say nothing of them.
+    pub review_count: u64,
     /// Newest version whose rows the reader may read, if there is one.
     pub readable: Option<Version>,
+    /// Number of records of that version; none where they cannot be counted.
+    pub readable_records: Option<u64>,
     /// Bytes of the files of that version.
     pub readable_bytes: Option<u64>,
     /// Tab that the page is of.
@@ -107,6 +128,13 @@ impl DatasetHead {
             .map_or(0, |readable| self.version.0.saturating_sub(readable.0))
     }
 
+    /// Returns the newest version that the reader may read, with the numbers of its records and bytes, if there are later
+    /// ones.
+    pub(crate) fn earlier(&self) -> Option<(Version, u64, Option<u64>)> {
+        let readable = self.readable.filter(|readable| *readable < self.version)?;
+        Some((readable, self.readable_records?, self.readable_bytes))
+    }
+
     /// Returns the page at which a person buys the newest version.
     pub(crate) fn buy(&self) -> String {
         format!("/projects/{}/buy?version={}", self.slug, self.version)
@@ -126,9 +154,5 @@ impl DatasetHead {
                 ..
             }
         )
-    }
-
-    pub(crate) fn pull(&self) -> String {
-        format!("sluice pull {}", self.slug)
     }
 }

@@ -40,9 +40,11 @@ pub struct VersionContributor {
     pub added: u64,
 }
 
-/// What proves the newest version.
+/// Root, key and files by which a reader checks a version.
 #[derive(Clone, Debug)]
 pub struct ProofOfVersion {
+    /// Number of the version.
+    pub version: Version,
     /// Content root of the version, 64 hexadecimal digits.
     pub root: String,
     /// Number of records that it is computed from.
@@ -89,12 +91,12 @@ pub struct DatasetPage {
 }
 
 impl DatasetPage {
-    /// Creates the page. `figures` has a line for each field of the contract, and `proof` is of the newest
-    /// version.
+    /// Creates the page. `figures` has a line for each field of the contract, and `proof` is of the version
+    /// of the rows.
     #[expect(clippy::too_many_arguments, reason = "each is a section of the page")]
     pub fn new(
         chrome: PageLayout,
-        head: DatasetHead,
+        mut head: DatasetHead,
         rows: DatasetRows,
         (contract, figures): (Contract, Vec<String>),
         (proof, created_at): (Option<ProofOfVersion>, Timestamp),
@@ -102,6 +104,7 @@ impl DatasetPage {
         contributors: Vec<VersionContributor>,
         discussion: Discussion,
     ) -> Self {
+        head.review_count = discussion.review_count;
         Self {
             readme: RenderedMarkdown::of_stranger(&head.readme, &chrome),
             chrome,

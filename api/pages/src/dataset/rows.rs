@@ -9,6 +9,7 @@ use types::{Timestamp, Version};
 
 use super::column::{ColumnOrder, ShownColumn, text_words};
 use super::head::{DatasetHead, DatasetOffer};
+use super::page::ProofOfVersion;
 use super::table::{ClosedRest, RecordRow, RecordTable};
 use crate::cell::escaped;
 use crate::chrome::{PageLayout, Theme};
@@ -19,6 +20,8 @@ use crate::number::{counted, grouped};
 
 /// Bytes of a choice of columns beside its texts.
 const CHOICE_BYTES: usize = 110;
+/// Most bytes of a statement as HTML, which leaves the rest of a page room within 90 KB.
+const MAX_STATEMENT_BYTES: usize = 4 << 10;
 
 /// Version in the list of the viewer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +96,8 @@ pub struct ReadableRows {
     pub token: String,
     /// Address of the page that asks the same in SQL.
     pub sql: String,
+    /// Statement that a file of the rows is made by; none where it is too long, or where nothing is chosen.
+    pub statement: Option<RowsStatement>,
     /// Filter that is not understood, as the reader typed it.
     pub typed: Option<ShownFilter>,
     /// What is wrong with it.
@@ -101,6 +106,15 @@ pub struct ReadableRows {
     pub is_asked: bool,
     /// Why there are no rows, and true if it helps to try again.
     pub failure: Option<(String, bool)>,
+}
+
+/// Statement whose answer is the rows that a reader chose, of all pages.
+#[derive(Clone, Debug)]
+pub struct RowsStatement {
+    /// The SELECT.
+    pub sql: String,
+    /// Most rows of an answer.
+    pub most_rows: u32,
 }
 
 /// Stored preview.
@@ -142,6 +156,8 @@ pub struct DatasetRows {
     license: String,
     form_token: String,
     now: crate::time::Instant,
+    /// What proves the version of the rows, where the section shows it.
+    proof: Option<ProofOfVersion>,
 }
 
 impl HtmlSafe for DatasetRows {}
@@ -166,7 +182,13 @@ impl DatasetRows {
         let record = matches!(state, RowsState::Readable(_)).then_some(record);
         let mut table = RecordTable::new(label, record, columns, rows);
         match &state {
-            RowsState::Readable(_) => table.sortable(),
+            RowsState::Readable(view) => {
+                table.sortable();
+                if table.is_empty() && view.failure.is_none() {
+                    let clear = format!("/projects/{}/rows?version={version}", head.slug);
+                    table.close(view.none_of(records, clear));
+                }
+            }
             RowsState::Preview(_) | RowsState::Closed | RowsState::Empty => {
                 table.close(rest_of(
                     chrome,
@@ -187,7 +209,13 @@ impl DatasetRows {
             license: head.license.clone(),
             form_token: chrome.form_token.clone(),
             now: chrome.now,
+            proof: None,
         }
+    }
+
+    /// Shows what proves the version of the rows below them.
+    pub fn prove(&mut self, proof: ProofOfVersion) {
+        self.proof = Some(proof);
     }
 
     /// Offers the rows at an address of this service to a reader who may read them, and was led here by another site.
@@ -198,6 +226,11 @@ impl DatasetRows {
                 (address, "Show all rows".to_owned()),
             );
         }
+    }
+
+    /// Returns the version that the rows are of.
+    pub const fn version(&self) -> Version {
+        self.version
     }
 
     /// Returns the number of rows on the page.
@@ -274,6 +307,10 @@ impl DatasetRows {
         self.newest.filter(|newest| newest.0 > listed)
     }
 
+    fn verify(&self) -> String {
+        format!("sluice verify {}", self.slug)
+    }
+
     fn title(&self) -> String {
         match &self.state {
             RowsState::Preview(_) => format!("Sampled rows of version {}", grouped(self.version.0)),
@@ -294,6 +331,44 @@ impl ReadableRows {
     /// Returns true if the page says more than which rows of a version it has.
     fn is_chosen(&self) -> bool {
         !self.filters.is_empty() || self.order.is_some()
+    }
+
+    /// Returns the row that stands where no row is, with the address of the first rows without filters.
+    fn none_of(&self, records: u64, clear: String) -> ClosedRest {
+        let all = format!("The version has {}.", counted(records, "row", "rows"));
+        let (strong, link) = match self.filters.len() {
+            // What a link asks for is not applied.
+            _ if self.is_asked => ("There are no rows so far on.", "Show the first rows"),
+            0 => ("There are no rows so far on.", "Show the first rows"),
+            _ if self.offset > 0 => ("No more rows match.", "Clear the filters"),
+            1 => ("No row matches.", "Clear the filter"),
+            _ => ("No row matches.", "Clear the filters"),
+        };
+        ClosedRest {
+            is_locked: false,
+            strong: strong.to_owned(),
+            text: all,
+            link: Some((clear, link.to_owned())),
+        }
+    }
+
+    /// Returns the statement for a file of the rows that are shown, if the page has room for it.
+    fn file(&self) -> Option<&RowsStatement> {
+        let is_found = self.found != Some(0) && !self.is_asked && self.failure.is_none();
+        let statement = self.statement.as_ref().filter(|_| is_found);
+        statement.filter(|statement| escaped(&statement.sql) <= MAX_STATEMENT_BYTES)
+    }
+
+    /// Returns the words before the formats of the file.
+    fn file_words(&self, statement: &RowsStatement) -> String {
+        let most = u64::from(statement.most_rows);
+        if self.found.is_some_and(|found| found <= most) {
+            "Download these rows:".to_owned()
+        } else if self.order.is_some() {
+            format!("Download the first {} of these rows:", grouped(most))
+        } else {
+            format!("Download {} of these rows:", grouped(most))
+        }
     }
 
     /// Returns the number that the next filter has in the address, if one more is possible.
@@ -350,12 +425,47 @@ impl ReadableRows {
         (shown > 0 && next < self.found.unwrap_or(records)).then_some(next)
     }
 
-    /// Returns the offset of the last page, unless the next is the last.
-    fn last(&self, shown: usize, records: u64) -> Option<u64> {
+    /// Returns the first page, those around the one with the first row shown, and the last; none if there is one page at most,
+    /// or if nobody knows how many.
+    fn numbers(&self, records: u64) -> Vec<RowsPageNumber> {
+        let is_counted = self.found.is_some() || !self.is_filtered();
         let all = self.found.unwrap_or(records);
-        let last = all.checked_sub(1)? / self.page.max(1) * self.page;
-        self.next(shown, records).filter(|next| *next < last).map(|_| last)
+        let step = self.page.max(1);
+        let last = all.div_ceil(step);
+        if !is_counted || last < 2 {
+            return Vec::new();
+        }
+        let here = self.offset / step + 1;
+        // Three pages stand together at the ends, too.
+        let middle = here.clamp(2, (last - 1).max(2));
+        let mut numbers: Vec<u64> = [1, middle - 1, middle, middle + 1, last]
+            .into_iter()
+            .filter(|number| *number <= last)
+            .collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let mut before = 0;
+        let number = |number: u64| RowsPageNumber {
+            number,
+            offset: (number - 1) * step,
+            here: number == here,
+            is_apart: number > std::mem::replace(&mut before, number) + 1,
+        };
+        numbers.into_iter().map(number).collect()
     }
+}
+
+/// Page of rows that can be opened by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct RowsPageNumber {
+    /// Number of the page, from 1.
+    number: u64,
+    /// Number of rows before its first.
+    offset: u64,
+    /// True if the first row that is shown is one of its rows.
+    here: bool,
+    /// True if pages are left out before it.
+    is_apart: bool,
 }
 
 /// Most filters at once.

@@ -11,7 +11,7 @@ use crate::cell::TableCell;
 use crate::filters;
 
 /// Most bytes of a table as HTML, which leaves the rest of a page room within 90 KB.
-const MAX_TABLE_BYTES: usize = 70 << 10;
+const MAX_TABLE_BYTES: usize = 66 << 10;
 /// Bytes of a row beside its cells.
 const ROW_BYTES: usize = 80;
 
@@ -89,8 +89,9 @@ impl RecordTable {
         }
         Self {
             label,
+            // Records that can be opened have places, also where none is found.
+            has_places: record.is_some() || shown.iter().any(|row| row.place.is_some()),
             record,
-            has_places: shown.iter().any(|row| row.place.is_some()),
             columns,
             rows: shown,
             rest: None,

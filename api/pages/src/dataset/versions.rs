@@ -19,6 +19,8 @@ use crate::number::{counted, grouped};
 const MAX_ADDED_BYTES: usize = 60 << 10;
 /// Bytes of an added row beside its cells.
 const ROW_BYTES: usize = 120;
+/// Letters of the end of the name of a file that are shown.
+const FILE_NAME_END: usize = 8;
 /// Bytes of the head of a column beside its name.
 const HEAD_BYTES: usize = 70;
 
@@ -52,6 +54,14 @@ pub struct DatasetVersion {
     pub at: Timestamp,
 }
 
+/// Page of the list, as the pager shows it.
+struct PageOfVersions {
+    /// Number of the page, from 1 for the newest versions; none for pages that are left out.
+    number: Option<u64>,
+    address: String,
+    here: bool,
+}
+
 /// Page at `GET /projects/{slug}/versions`: all versions.
 #[derive(Debug, Template)]
 #[template(path = "dataset/versions.html")]
@@ -64,13 +74,12 @@ pub struct DatasetVersionsPage {
     pub versions: Vec<DatasetVersion>,
     /// Points of the chart, oldest first.
     pub growth: Vec<GrowthPoint>,
-    /// Address of the page with earlier versions.
-    pub earlier: Option<String>,
-    /// Address of the first page, unless this is it.
-    pub newest: Option<String>,
 }
 
 impl DatasetVersionsPage {
+    /// Most versions on a page.
+    pub const VERSIONS: u32 = 20;
+
     fn growth(&self) -> Option<GrowthChart> {
         GrowthChart::of(&self.growth)
     }
@@ -89,9 +98,57 @@ impl DatasetVersionsPage {
         Some(Bars::of_counts("New rows", aside, &bars.collect::<Vec<_>>()))
     }
 
-    /// Returns true if not every version is on the page.
-    fn has_others(&self) -> bool {
-        self.earlier.is_some() || self.newest.is_some()
+    /// Returns the address of the versions below one; of the newest if every version is.
+    fn below(&self, before: u64) -> String {
+        let slug = &self.head.slug;
+        if before > self.head.version.0 {
+            format!("/projects/{slug}/versions")
+        } else {
+            format!("/projects/{slug}/versions?before={before}")
+        }
+    }
+
+    /// Returns the address of the page with later versions.
+    fn later(&self) -> Option<String> {
+        let newest = self.versions.first()?.version;
+        let before = newest.0.saturating_add(u64::from(Self::VERSIONS) + 1);
+        (newest < self.head.version).then(|| self.below(before))
+    }
+
+    /// Returns the address of the page with earlier versions.
+    fn earlier(&self) -> Option<String> {
+        let oldest = self.versions.last()?.version.0;
+        (oldest > 1).then(|| self.below(oldest))
+    }
+
+    /// Returns the first page, the last one, and those around this one.
+    fn pages(&self) -> Vec<PageOfVersions> {
+        let (all, size) = (self.head.version.0, u64::from(Self::VERSIONS));
+        let newest = self.versions.first().map_or(all, |version| version.version.0);
+        let last = all.div_ceil(size);
+        let here = (all.saturating_sub(newest) / size + 1).min(last);
+        let mut numbers = vec![1, here.saturating_sub(1), here, here + 1, last];
+        // They are in order already.
+        numbers.retain(|number| (1..=last).contains(number));
+        numbers.dedup();
+        let mut pages: Vec<PageOfVersions> = Vec::with_capacity(numbers.len() + 2);
+        let mut before = 0;
+        for number in numbers {
+            if number > before + 1 {
+                pages.push(PageOfVersions {
+                    number: None,
+                    address: String::new(),
+                    here: false,
+                });
+            }
+            pages.push(PageOfVersions {
+                number: Some(number),
+                address: self.below((all + 1).saturating_sub((number - 1) * size)),
+                here: number == here,
+            });
+            before = number;
+        }
+        pages
     }
 
     fn label(&self) -> String {
@@ -120,6 +177,27 @@ pub struct VersionFile {
     pub since: Version,
     /// SHA-256 of the file, in hexadecimal digits.
     pub sha256: String,
+}
+
+impl VersionFile {
+    /// Returns the number of the version in the name and the end of the name; a name of another form as it is.
+    fn short_name(&self) -> String {
+        let parts = self.name.strip_prefix("part-").zip(self.name.rsplit_once('.'));
+        let Some((numbered, (stem, kind))) = parts else {
+            return self.name.clone();
+        };
+        let digits: String = numbered.chars().take_while(char::is_ascii_digit).collect();
+        let number = digits.trim_start_matches('0');
+        let rest = stem
+            .strip_prefix("part-")
+            .and_then(|stem| stem.strip_prefix(digits.as_str()));
+        let rest: Vec<char> = rest.unwrap_or_default().chars().collect();
+        if number.is_empty() || rest.len() <= FILE_NAME_END {
+            return self.name.clone();
+        }
+        let end: String = rest.iter().skip(rest.len() - FILE_NAME_END).collect();
+        format!("part-{number}…{end}.{kind}")
+    }
 }
 
 /// Record that was added after a version.
@@ -199,6 +277,18 @@ impl AddedRows {
         self.offset.saturating_add(self.rows.len() as u64)
     }
 
+    /// Returns the version of the rows, if it is one.
+    fn only_version(&self) -> Option<Version> {
+        let first = self.rows.first()?.version;
+        self.rows.iter().all(|row| row.version == first).then_some(first)
+    }
+
+    /// Returns the agent of the rows, if it is one.
+    fn only_agent(&self) -> Option<&str> {
+        let first = self.rows.first()?.agent.as_str();
+        self.rows.iter().all(|row| row.agent == first).then_some(first)
+    }
+
     /// Returns the cells of a row, each with the class of its column.
     fn cells<'a>(&'a self, row: &'a AddedTextRow) -> impl Iterator<Item = (&'a TableCell, &'static str)> {
         self.columns
@@ -208,7 +298,7 @@ impl AddedRows {
     }
 }
 
-/// What became of some records of a batch, as a bar.
+/// Bar of the records of a batch that were added, were there before, or were refused.
 struct OutcomeBar {
     words: &'static str,
     count: u64,
@@ -252,9 +342,16 @@ pub struct DatasetVersionPage {
     pub failure: Option<String>,
     /// True if the reader may read them and was led here by another site, so that they are not read yet.
     pub is_offered: bool,
+    /// True if the reader asked for all rows, page by page, and not for the first ones alone.
+    pub has_all: bool,
 }
 
 impl DatasetVersionPage {
+    /// Most rows on a page of all of them.
+    pub const ROWS: u32 = 50;
+    /// Rows that are shown until all are asked for.
+    pub const FIRST_ROWS: u32 = 8;
+
     /// Returns the number of the version before and of the one after.
     fn before(&self) -> Option<Version> {
         (self.version.version.0 > 1).then(|| Version(self.version.version.0 - 1))
@@ -358,20 +455,29 @@ impl DatasetVersionPage {
         )
     }
 
-    /// Returns the address of other rows of the comparison.
-    fn at(&self, offset: u64) -> String {
+    /// Returns the address of other rows of the comparison; of the first ones alone without an offset.
+    fn at(&self, offset: Option<u64>) -> String {
         let (slug, version, from) = (&self.head.slug, self.version.version, self.from);
-        format!(
-            "/projects/{slug}/versions/{version}?from={from}&offset={offset}{}",
-            self.chosen
-        )
+        let offset = offset.map_or_else(String::new, |offset| format!("&offset={offset}"));
+        format!("/projects/{slug}/versions/{version}?from={from}{offset}{}", self.chosen)
+    }
+
+    /// Returns the address of the rows that another site led to.
+    fn offered(&self) -> String {
+        self.at(self.has_all.then_some(0))
+    }
+
+    /// Returns the address of all rows, unless the page has them or leads to the next ones.
+    fn all(&self, rows: &AddedRows) -> Option<String> {
+        (!self.has_all && rows.end() < self.added).then(|| self.at(Some(0)))
     }
 
     fn previous(&self, rows: &AddedRows) -> Option<String> {
-        (rows.offset > 0).then(|| self.at(rows.offset.saturating_sub(50)))
+        (rows.offset > 0).then(|| self.at(Some(rows.offset.saturating_sub(u64::from(Self::ROWS)))))
     }
 
     fn next(&self, rows: &AddedRows) -> Option<String> {
-        (!rows.rows.is_empty() && rows.end() < self.added).then(|| self.at(rows.end()))
+        let has_next = self.has_all && !rows.rows.is_empty() && rows.end() < self.added;
+        has_next.then(|| self.at(Some(rows.end())))
     }
 }

@@ -10,10 +10,11 @@ use super::board::discussion;
 use super::site::TERMS;
 use super::{Book, Texts, ago, person, visitor};
 use crate::{
-    AddedRow, AddedRows, ColumnChoice, ColumnOrder, DatasetHead, DatasetOffer, DatasetPage, DatasetRecordPage,
-    DatasetRows, DatasetRowsPage, DatasetTab, DatasetVersion, DatasetVersionPage, DatasetVersionsPage, Discussion,
-    Error, FieldError, GrowthPoint, LeftOutRecords, PageLayout, PreviewRows, ProofOfVersion, ReadableRows, RecordRow,
-    RowsState, ShownColumn, ShownFilter, SummaryOfVersion, VersionChoice, VersionContributor, VersionFile, WholeRecord,
+    AddedRow, AddedRows, ColumnChoice, ColumnOrder, DatasetHead, DatasetOffer, DatasetPage, DatasetPurchase,
+    DatasetRecordPage, DatasetRows, DatasetRowsPage, DatasetTab, DatasetVersion, DatasetVersionPage,
+    DatasetVersionsPage, Discussion, Error, FieldError, GrowthPoint, LeftOutRecords, PageLayout, PreviewRows,
+    ProofOfVersion, ReadableRows, RecordRow, RowsState, RowsStatement, ShownColumn, ShownFilter, SummaryOfVersion,
+    VersionChoice, VersionContributor, VersionFile, WholeRecord,
 };
 
 /// Comparisons of the samples.
@@ -133,6 +134,8 @@ pub(super) fn head(texts: &Texts, offer: DatasetOffer, readable: Option<Version>
         slug: "tide-gauges".to_owned(),
         title: texts.text.clone(),
         readme: TERMS.to_owned(),
+        agent: Some(texts.name.clone()),
+        account: Some(texts.name.clone()),
         status: "open",
         license: "CC-BY-4.0".to_owned(),
         tags: vec![texts.word.clone()],
@@ -142,8 +145,20 @@ pub(super) fn head(texts: &Texts, offer: DatasetOffer, readable: Option<Version>
         updated_at: before(12),
         bytes: Some(6_400_000),
         contributors: 12,
+        purchase: match offer {
+            DatasetOffer::Priced {
+                price, bought: Some(_), ..
+            } => Some(DatasetPurchase {
+                agent: Some(texts.name.clone()),
+                at: before(3_000),
+                price,
+            }),
+            _ => None,
+        },
+        review_count: 0,
         offer,
         readable,
+        readable_records: readable.map(|_| 835_732),
         readable_bytes: readable.map(|_| 6_300_000),
         tab: DatasetTab::Data,
     }
@@ -184,6 +199,7 @@ fn readable(texts: &Texts) -> ReadableRows {
         page: 50,
         token: "cm93cy10b2tlbg".to_owned(),
         sql: "/projects/tide-gauges/sql?version=1242".to_owned(),
+        statement: None,
         typed: None,
         errors: Vec::new(),
         is_asked: false,
@@ -201,10 +217,17 @@ fn filter(texts: &Texts) -> ShownFilter {
     }
 }
 
+fn statement() -> RowsStatement {
+    RowsStatement {
+        sql: "SELECT *\nFROM records\nWHERE \"gauge\" = 'Wick'".to_owned(),
+        most_rows: 1_000,
+    }
+}
+
 /// Returns the rows of a page with what a reader chose.
 fn view(chrome: &PageLayout, texts: &Texts, order: Option<ColumnOrder>, view: ReadableRows) -> DatasetRows {
     let head = head(texts, DatasetOffer::Free, Some(Version(1_242)));
-    let rows = if view.failure.is_some() {
+    let rows = if view.failure.is_some() || view.found == Some(0) {
         Vec::new()
     } else {
         rows(texts, 3)
@@ -217,6 +240,17 @@ fn view(chrome: &PageLayout, texts: &Texts, order: Option<ColumnOrder>, view: Re
         (columns(texts, order), rows),
         state,
     )
+}
+
+/// Returns what proves a version.
+fn proof(version: Version) -> ProofOfVersion {
+    ProofOfVersion {
+        version,
+        root: "83b419cc".repeat(8),
+        records: 839_412,
+        key: "557eb63353d68c62".to_owned(),
+        files: Some((9, 6_400_000)),
+    }
 }
 
 fn page(
@@ -237,12 +271,7 @@ fn page(
         text: texts.text.clone(),
         model: texts.word.clone(),
     };
-    let proof = ProofOfVersion {
-        root: "83b419cc".repeat(8),
-        records: 839_412,
-        key: "557eb63353d68c62".to_owned(),
-        files: Some((9, 6_400_000)),
-    };
+    let proof = proof(rows.version());
     let contributor = VersionContributor {
         agent: texts.name.clone(),
         contributions: 183,
@@ -299,7 +328,13 @@ fn first_pages(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     }
     for (name, offer) in [("bought", priced(Some(Version(1_198)))), ("own", DatasetOffer::Own)] {
         let (chrome, head) = (person(path, texts, 0), head(texts, offer, Some(Version(1_198))));
-        let shown = view(&chrome, texts, None, readable(texts));
+        let shown = DatasetRows::new(
+            &chrome,
+            &head,
+            (Version(1_198), 835_732),
+            (columns(texts, None), rows(texts, 3)),
+            RowsState::Readable(Box::new(readable(texts))),
+        );
         if let Some(page) = page(chrome, texts, head, shown, false) {
             book.add(&format!("dataset-{name}-terms"), &page)?;
         }
@@ -320,6 +355,15 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
                 order: Some((place, descending)),
                 found: Some(120),
                 offset: 50,
+                statement: Some(statement()),
+                ..readable(texts)
+            },
+        ),
+        (
+            "rows-middle",
+            None,
+            ReadableRows {
+                offset: 419_750,
                 ..readable(texts)
             },
         ),
@@ -328,6 +372,7 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             None,
             ReadableRows {
                 filters: vec![filter(texts)],
+                statement: Some(statement()),
                 is_asked: true,
                 ..readable(texts)
             },
@@ -348,6 +393,7 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
                         ..filter(texts)
                     },
                 ],
+                found: Some(0),
                 ..readable(texts)
             },
         ),
@@ -376,14 +422,20 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     ];
     for (name, order, state) in states {
         let chrome = person(path, texts, 0);
+        let mut rows = view(&chrome, texts, order, state);
+        rows.prove(proof(rows.version()));
         let page = DatasetRowsPage {
-            rows: view(&chrome, texts, order, state),
+            rows,
             head: head(texts, DatasetOffer::Free, Some(Version(1_242))),
             chrome,
         };
         book.add(&format!("dataset-{name}"), &page)?;
     }
-    // An earlier version than the newest that was bought.
+    older_rows(book, path, texts)
+}
+
+/// Adds rows of an earlier version than the newest that was bought.
+fn older_rows(book: &mut Book, path: &str, texts: &Texts) -> Result<(), Error> {
     let chrome = person(path, texts, 0);
     let bought = head(texts, priced(Some(Version(1_242))), Some(Version(1_242)));
     let state = RowsState::Readable(Box::new(readable(texts)));
@@ -398,8 +450,7 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         head: bought,
         chrome,
     };
-    book.add("dataset-rows-older", &page)?;
-    Ok(())
+    book.add("dataset-rows-older", &page)
 }
 
 fn previews(book: &mut Book, texts: &Texts) -> Result<(), Error> {
@@ -483,10 +534,8 @@ fn versions(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             tab: DatasetTab::Versions,
             ..head(texts, priced(None), None)
         },
-        versions: (1..=3).rev().map(|number| version(texts, number)).collect(),
+        versions: (1_183..=1_202).rev().map(|number| version(texts, number)).collect(),
         growth: vec![point(9_000, 84), point(300, 168), point(60, 252)],
-        earlier: Some("/projects/tide-gauges/versions?before=1".to_owned()),
-        newest: Some("/projects/tide-gauges/versions".to_owned()),
     };
     book.add("dataset-versions", &page)?;
     let added = AddedRow {
@@ -496,7 +545,7 @@ fn versions(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         values: values(texts),
     };
     let file = VersionFile {
-        name: "part-00000000000000000001.parquet".to_owned(),
+        name: "part-00000000000000001024-0198c2f4-5b7a-7c31-9e0d-6a4f1b2c3d4e-1.parquet".to_owned(),
         rows: 735_840,
         bytes: 5_488_220,
         since: Version(1_024),
@@ -527,6 +576,7 @@ fn versions(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             rows,
             failure: None,
             is_offered,
+            has_all: false,
         };
         book.add(&format!("dataset-version{name}"), &page)?;
     }

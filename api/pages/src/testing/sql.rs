@@ -34,6 +34,17 @@ pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     )?;
     let unbought = SqlAccess::Unbought(MicroUsdc(100_000));
     book.add("sql-unbought", &asked(unbought, SqlOutcome::Unasked, fitting))?;
+    let priced = DatasetOffer::Priced {
+        price: MicroUsdc(100_000),
+        takes_trial_credit: true,
+        bought: None,
+    };
+    let mut unpaid = asked(SqlAccess::SignedOut, SqlOutcome::Unasked, fitting);
+    unpaid.head = DatasetHead {
+        tab: DatasetTab::Sql,
+        ..head(texts, priced, None)
+    };
+    book.add("sql-visitor-priced", &unpaid)?;
     let bars = SqlOutcome::Answered(Box::new(answer(texts, 9, false)));
     book.add("sql-bars", &asked(newest(), bars, fitting))?;
     let many = SqlOutcome::Answered(Box::new(answer(texts, 30, false)));

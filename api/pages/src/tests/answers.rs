@@ -79,18 +79,19 @@ fn a_chart_takes_from_2_to_200_rows() {
             "{count}: {reason}"
         );
     }
-    for count in [2, 24, 25, 200] {
+    for count in [2, 30, 31, 200] {
         let elements = drawn(&columns, &many(count), ChartForm::Fitting);
-        assert_eq!(bars(&elements).len(), count);
+        assert_eq!(bars(&elements).len(), count.min(30));
+        // Each bar has its name and its number beside it.
+        let words = elements.iter().filter(|element| element.name == "li").count();
+        assert_eq!(words, count.min(30) * 2);
+        let note = format!("the first 30 of {count} rows");
+        assert_eq!(elements.iter().any(|element| element.own == note), count > 30);
         let pictures = elements.iter().filter(|element| element.name == "svg").count();
         assert_eq!(pictures, 1, "one drawing, however many bars");
         for bar in bars(&elements) {
             for (place, size) in [("x", "width"), ("y", "height")] {
-                let within = if size == "height" && count <= 24 {
-                    24.0 * 24.0
-                } else {
-                    100.0
-                };
+                let within = if size == "height" { 30.0 * 24.0 } else { 100.0 };
                 let end = number(bar, place) + number(bar, size);
                 assert!(number(bar, place) >= 0.0 && end <= within + 0.02, "{count}: {bar:?}");
             }
@@ -250,9 +251,23 @@ fn a_line_over_times_is_in_their_order_and_keeps_their_distance() {
         assert!(line(&elements).starts_with("M50.00 "), "{}", line(&elements));
         assert!(!elements.iter().any(|element| element.own.contains("UTC")));
     }
+    // The lowest number is not at the ground, which is zero.
+    let high = rows(&[("2026-11-01", Some("3.1")), ("2026-11-02", Some("4.4"))]);
+    let elements = drawn(&columns, &high, ChartForm::Fitting);
+    assert_eq!(line(&elements), "M0.00 38.00L100.00 12.00");
+    let grid = elements
+        .iter()
+        .find(|element| element.get("class") == Some("grid ns"))
+        .unwrap();
+    assert_eq!(grid.get("d"), Some("M0 0.00H100M0 50.00H100M0 100.00H100"));
     // Bars over times are in the order of the rows.
     let elements = drawn(&columns, &points, ChartForm::Bars);
     assert_eq!(bars(&elements).len(), 4);
+    assert!(elements.iter().any(|element| element.own == "2026-11-05 00:00:00"));
+    // More of them stand side by side, since time goes to the right.
+    let many: Vec<_> = (1..=31).map(|day| format!("2026-10-{day:02}")).collect();
+    let many: Vec<_> = many.iter().map(|day| (day.as_str(), Some("2"))).collect();
+    assert_eq!(bars(&drawn(&columns, &rows(&many), ChartForm::Bars)).len(), 31);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use types::OperatorId;
 
-use crate::testing::Service;
+use crate::testing::{Service, during};
 
 fn named(range: std::ops::Range<u32>) -> Vec<Value> {
     range.map(|number| json!({"name": format!("n{number:06}")})).collect()
@@ -120,7 +120,7 @@ async fn an_operator_that_is_suspended_while_an_export_waits_gets_none() {
     };
     let waiting = service.get("/projects/weather/export?version=1", Some(&theirs));
     let exports = &service.app.process.exports;
-    let (got, ()) = tokio::join!(waiting, exports.while_awaited(operator, suspended));
+    let got = during(waiting, exports.while_awaited(operator, suspended)).await;
     assert_eq!(
         (got.status.as_u16(), &got.json()["error"]),
         (401, &json!("account_suspended"))

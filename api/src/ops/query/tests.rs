@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 use types::{Clock as _, Size, Version, canonical};
 
 use crate::keys::KeyRing;
-use crate::testing::{Got, Service, config, limits};
+use crate::testing::{Got, Service, config, during, limits};
 
 async fn scene() -> (Service, String, String) {
     scene_with(limits()).await
@@ -364,7 +364,7 @@ async fn a_right_that_ends_while_a_query_runs_ends_its_answer() {
                 }
                 service.sandbox.going_on.notify_one();
             };
-            let (got, ()) = tokio::join!(ask(&service, &theirs, &asked), ended);
+            let got = during(ask(&service, &theirs, &asked), ended).await;
             assert_eq!(
                 (got.status.as_u16(), &got.json()["error"]),
                 (status, &json!(code)),

@@ -8,11 +8,10 @@ mod select;
 mod versions;
 
 use operators::profile;
-use pages::{DatasetPage, DatasetTab, Discussion, ProofOfVersion, SummaryOfVersion, VersionContributor};
+use pages::{DatasetPage, DatasetTab, Discussion, SummaryOfVersion, VersionContributor};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::ItemKind;
-use types::Version;
 
 use super::page;
 use crate::call::cx::Cx;
@@ -25,9 +24,6 @@ use crate::ops::page_kit::page_layout;
 use crate::rules::profiles;
 
 pub(super) use scene::{DatasetScene, price};
-
-/// Contributors on the first page of a dataset.
-const CONTRIBUTORS: u32 = 10;
 
 pub(super) fn add(table: &mut Operations) {
     let spec = Spec {
@@ -59,16 +55,13 @@ async fn dataset(cx: Cx, input: DatasetPagePath) -> Result<PageResponse, ApiErro
     let project = &scene.project;
     let (store, chrome) = (&cx.app.store, page_layout(&cx).await?);
     let written = store.summaries();
-    let (contributors, summaries) = tokio::try_join!(
-        store.project_contributors(project.id, CONTRIBUTORS),
-        written.of(project.id, 1)
-    )?;
+    let summaries = written.of(project.id, 1).await?;
     let head = scene.head(&cx, DatasetTab::Data);
     let rows = rows::first(&cx, &scene, &chrome, &head).await?;
     let shown = profiles::shown(&cx, project, None).await?;
     let figures = shown.iter().flat_map(|shown| &shown.figures.columns);
-    let contributors = contributors.into_iter().map(|contributor| VersionContributor {
-        agent: contributor.name,
+    let contributors = scene.contributors.iter().map(|contributor| VersionContributor {
+        agent: contributor.name.clone(),
         contributions: contributor.contributions,
         added: contributor.accepted,
     });
@@ -86,18 +79,7 @@ async fn dataset(cx: Cx, input: DatasetPagePath) -> Result<PageResponse, ApiErro
     } else {
         Discussion::default()
     };
-    let proof = match project.head.as_ref().filter(|_| project.version > Version::EMPTY) {
-        Some(newest) => Some(ProofOfVersion {
-            root: newest.root.clone(),
-            records: project.record_count,
-            key: versions::current_key(&cx).await?,
-            files: scene
-                .latest
-                .as_ref()
-                .map(|latest| (latest.parts().len() as u64, latest.bytes())),
-        }),
-        None => None,
-    };
+    let proof = versions::proof(&cx, &scene, rows.version()).await?;
     let page = DatasetPage::new(
         chrome,
         head,

@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(kept[1].row["more"].as_str().unwrap().chars().count(), 500);
         assert_eq!(kept[1].row["free"], true);
         assert!(kept[0].cut && kept[1].cut);
-        // A text of JSON that was cut is told from a JSON value that is a text.
+        // JSON that was cut is listed, since it looks like a JSON value that is a text.
         assert_eq!(
             (kept[0].begun.len(), kept[1].begun.as_slice()),
             (0, ["more".to_owned()].as_slice())

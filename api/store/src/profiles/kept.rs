@@ -37,7 +37,7 @@ pub(super) async fn keep(
     if is_newest && is_offered && profile.public.is_none() {
         return Ok(false);
     }
-    // What is there already stays, so that a document keeps its time.
+    // A document that exists is not replaced, so it keeps the time at which it was made.
     sql!(
         "INSERT INTO profiles (project_id, version, root, made_at, records, figures, preview)
          VALUES ($1, $2, $3, $4, $5, $6, $7)

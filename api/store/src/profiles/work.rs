@@ -362,8 +362,8 @@ impl Profiles<'_> {
             .await
     }
 
-    /// Has a version built that somebody asked for, unless `most` wait already, or [`MAX_ASKED_PROFILES`] of its
-    /// dataset. Who asks again does not wait longer.
+    /// Puts a version into the queue of those to be built, unless `most` versions are in it, or [`MAX_ASKED_PROFILES`] of
+    /// this dataset. A version that is in the queue keeps its place.
     pub async fn ask(
         &self,
         project: DatasetId,

@@ -14,17 +14,17 @@ use catalog::Snapshot;
 use http::StatusCode;
 use pages::{
     DatasetHead, DatasetRecordPage, DatasetRows, DatasetRowsPage, DatasetTab, PageLayout, PreviewRows, ReadableRows,
-    RecordRow, RowsState, ShownFilter, VersionChoice, WholeRecord,
+    RecordRow, RowsState, RowsStatement, ShownFilter, VersionChoice, WholeRecord,
 };
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
-use store::Project;
 use types::{Field, Version};
 
 use self::columns::{ShownColumns, aligned, all_columns, members, names_to_filter, others, with_profile};
 use self::query::{RowsQuery, TypedInVain};
 use super::scene::DatasetScene;
 use super::select::{AskedRows, OPERATORS};
+use super::versions;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::{GuardedItem, Spec};
@@ -73,9 +73,10 @@ async fn rows(cx: Cx, input: RowsQuery) -> Result<PageResponse, ApiError> {
         (None, readable) => readable,
         _ => None,
     };
-    let Some(version) = readable.filter(|_| !is_led(&cx)) else {
+    let Some(version) = readable.filter(|_| !is_from_elsewhere(&cx)) else {
         let offered = readable.map(|version| (version, input.address(&shown, None)));
         let rows = preview(&cx, &scene, (&chrome, &head), asked, offered).await?;
+        let rows = proven(&cx, &scene, rows).await?;
         return PageResponse::page(&DatasetRowsPage { chrome, head, rows });
     };
     if let Some(address) = input.shorter(&shown) {
@@ -97,12 +98,21 @@ async fn rows(cx: Cx, input: RowsQuery) -> Result<PageResponse, ApiError> {
         (asked, typed, is_own_filter),
     )
     .await?;
+    let rows = proven(&cx, &scene, rows).await?;
     let page = PageResponse::page(&DatasetRowsPage { chrome, head, rows })?;
     Ok(if is_bad {
         page.with_status(StatusCode::BAD_REQUEST)
     } else {
         page
     })
+}
+
+/// Returns the rows with what proves their version.
+async fn proven(cx: &Cx, scene: &DatasetScene, mut rows: DatasetRows) -> Result<DatasetRows, ApiError> {
+    if let Some(proof) = versions::proof(cx, scene, rows.version()).await? {
+        rows.prove(proof);
+    }
+    Ok(rows)
 }
 
 /// Returns the first rows of a dataset: those of the newest version that the reader may read, or the preview. Beside them the
@@ -113,7 +123,7 @@ pub(super) async fn first(
     chrome: &PageLayout,
     head: &DatasetHead,
 ) -> Result<DatasetRows, ApiError> {
-    let Some(version) = scene.readable.filter(|_| !is_led(cx)) else {
+    let Some(version) = scene.readable.filter(|_| !is_from_elsewhere(cx)) else {
         let address = || format!("/projects/{}/rows", scene.project.slug);
         let offered = scene.readable.map(|version| (version, address()));
         return preview(cx, scene, (chrome, head), None, offered).await;
@@ -139,7 +149,7 @@ pub(super) async fn first(
 }
 
 /// Returns true if another site led the browser here.
-fn is_led(cx: &Cx) -> bool {
+pub(super) fn is_from_elsewhere(cx: &Cx) -> bool {
     cx.visit.as_ref().is_some_and(BrowserRequest::is_from_elsewhere)
 }
 
@@ -244,6 +254,7 @@ async fn viewer(
             value: filter.value.clone(),
         }
     });
+    let statement = statement(cx, columns, &asked);
     let view = ReadableRows {
         versions: versions_to_choose(scene, version),
         bytes,
@@ -255,9 +266,13 @@ async fn viewer(
         has_ranges,
         found: found.or_else(|| (asked.filters.is_empty() || is_asked).then_some(total)),
         offset: asked.offset,
-        page: asked.limit.into(),
+        page: PAGE_ROWS.into(),
         token: cx.the_visit()?.rows_token(&project.slug),
-        sql: sql_address(cx, project, version, columns, &asked),
+        sql: sql::link(&project.slug, version, statement.clone().unwrap_or_default()),
+        statement: statement.map(|sql| RowsStatement {
+            sql,
+            most_rows: cx.app.limits.query_rows.get(),
+        }),
         typed: typed.filter,
         errors: typed.errors,
         is_asked,
@@ -268,13 +283,11 @@ async fn viewer(
     Ok(DatasetRows::new(chrome, head, (version, total), (columns, rows), state))
 }
 
-/// Returns the address of the page with what is asked for as a statement in its box.
-fn sql_address(cx: &Cx, project: &Project, version: Version, columns: &[Field], asked: &AskedRows) -> String {
+/// Returns what filters or orders the rows as the statement of a person, unless it is too long to be taken.
+fn statement(cx: &Cx, columns: &[Field], asked: &AskedRows) -> Option<String> {
     let statement = asked.needs_statement().then(|| asked.question(columns));
     let most = cx.app.limits.query_characters.get() as usize;
-    // What is too long for the box would not be taken.
-    let statement = statement.filter(|sql| sql.chars().count() <= most);
-    sql::link(&project.slug, version, statement.unwrap_or_default())
+    statement.filter(|sql| sql.chars().count() <= most)
 }
 
 /// Returns the versions that the viewer offers: the newest ones that the reader may read, and the one that it shows.
@@ -340,7 +353,7 @@ fn records(page: &Bytes) -> Result<Vec<Box<RawValue>>, ApiError> {
 /// # Errors
 /// 402 and 429 if no more may be sent for nothing; 403 if another site led the browser here, which would use up the egress.
 pub(super) async fn count(cx: &Cx, bytes: u64) -> Result<(), ApiError> {
-    if is_led(cx) {
+    if is_from_elsewhere(cx) {
         let message = "another site led here, so no row is read yet; open this page from another page of the dataset";
         return Err(ApiError::new(ErrorCode::ForeignForm, message));
     }

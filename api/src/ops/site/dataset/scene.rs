@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use catalog::Snapshot;
-use pages::{DatasetHead, DatasetOffer, DatasetTab};
-use store::{Access, Project, Visibility};
+use pages::{DatasetHead, DatasetOffer, DatasetPurchase, DatasetTab};
+use store::{Access, Contributor, ItemKind, Project, SaleState, Visibility};
 use types::money::MicroUsdc;
 use types::{Contract, Version};
 
@@ -15,6 +15,11 @@ use crate::error::ApiError;
 use crate::ops::contribute::documented_contract;
 use crate::price::dataset_price;
 use crate::rules::{entitlement, reading};
+
+/// Contributors that a page knows, those with most records first.
+const CONTRIBUTORS: u32 = 10;
+/// Newest purchases of an account among which that of a dataset is looked for.
+const NEWEST_PURCHASES: u32 = 100;
 
 /// A dataset as a page shows it to its reader.
 pub(in crate::ops::site) struct DatasetScene {
@@ -25,7 +30,11 @@ pub(in crate::ops::site) struct DatasetScene {
     pub(super) latest: Option<Snapshot>,
     /// Newest version that the reader may read.
     pub(super) readable: Option<Version>,
-    contributors: u64,
+    /// Agents that contributed most.
+    pub(super) contributors: Vec<Contributor>,
+    contributor_count: u64,
+    account: Option<String>,
+    purchase: Option<DatasetPurchase>,
 }
 
 /// Returns the price of a dataset; `None` if it is free.
@@ -39,7 +48,12 @@ impl DatasetScene {
     /// Finds a dataset that the reader may know of.
     pub(in crate::ops::site) async fn find(cx: &Cx, slug: &str) -> Result<Self, ApiError> {
         let project = entitlement::visible_lately(cx, slug).await?;
-        let counts = cx.app.store.project_counts(project.id).await?;
+        let store = &cx.app.store;
+        let (counts, contributors, account) = tokio::try_join!(
+            store.project_counts(project.id),
+            store.project_contributors(project.id, CONTRIBUTORS),
+            store.operator(project.operator)
+        )?;
         // A table that cannot be read now takes its figures from the page, and nothing else.
         let latest = reading::snapshot(cx, &project, Some(project.version)).await.ok();
         let readable = match cx.operator() {
@@ -47,13 +61,28 @@ impl DatasetScene {
             // The interface wants a credential for records, of a free dataset too.
             None => None,
         };
+        let readable = readable.filter(|version| *version > Version::EMPTY);
+        let purchase = match readable {
+            Some(_) => purchase(cx, &project).await?,
+            None => None,
+        };
         Ok(Self {
             contract: documented_contract(&project)?,
-            contributors: counts.contributors,
+            contributors,
+            contributor_count: counts.contributors,
+            account: account.map(|account| account.display_name),
+            purchase,
             project,
             latest,
-            readable: readable.filter(|version| *version > Version::EMPTY),
+            readable,
         })
+    }
+
+    /// Returns the name of the agent that made the dataset.
+    fn maker(&self) -> Option<String> {
+        let maker = self.project.created_by_agent?;
+        let found = self.contributors.iter().find(|contributor| contributor.agent == maker);
+        found.map(|contributor| contributor.name.clone())
     }
 
     /// Returns the head of the pages.
@@ -68,16 +97,15 @@ impl DatasetScene {
             },
             None => DatasetOffer::Free,
         };
-        let bytes = |version| {
-            self.latest
-                .as_ref()
-                .and_then(|latest| latest.at(version))
-                .map(|found| found.bytes())
-        };
+        let table = |version| self.latest.as_ref().and_then(|latest| latest.at(version));
+        let records = |version| table(version).map(|found| found.record_count());
+        let bytes = |version| table(version).map(|found| found.bytes());
         DatasetHead {
             slug: project.slug.clone(),
             title: project.title.clone(),
             readme: project.readme.clone(),
+            agent: self.maker(),
+            account: self.account.clone(),
             status: project.status.as_str(),
             license: project.license.clone(),
             tags: project.tags.clone(),
@@ -86,11 +114,33 @@ impl DatasetScene {
             records: project.record_count,
             updated_at: project.updated_at,
             bytes: bytes(project.version).filter(|_| project.version > Version::EMPTY),
-            contributors: self.contributors,
+            contributors: self.contributor_count,
+            purchase: self.purchase.clone(),
+            review_count: 0,
             offer,
             readable: self.readable,
+            readable_records: self.readable.and_then(records),
             readable_bytes: self.readable.and_then(bytes),
             tab,
         }
     }
+}
+
+/// Returns the newest purchase of a dataset by the reader's account that was not refunded.
+async fn purchase(cx: &Cx, project: &Project) -> Result<Option<DatasetPurchase>, ApiError> {
+    let buyer = cx.operator().filter(|reader| *reader != project.operator);
+    let Some(buyer) = buyer.filter(|_| price(project.access, project.price_micro).is_some()) else {
+        return Ok(None);
+    };
+    let bought = cx.app.store.money().purchases_of(buyer, None, NEWEST_PURCHASES).await?;
+    let item = project.id.to_string();
+    let found = bought.into_iter().find(|bought| {
+        let is_refunded = matches!(bought.sale.state, SaleState::Refunded | SaleState::TrialRefunded);
+        bought.sale.kind == ItemKind::Dataset && bought.sale.item == item && !is_refunded
+    });
+    Ok(found.map(|bought| DatasetPurchase {
+        agent: bought.agent_name,
+        at: bought.sale.sold_at,
+        price: bought.sale.price,
+    }))
 }

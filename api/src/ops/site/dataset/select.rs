@@ -231,7 +231,7 @@ impl AskedRows {
         let mut columns = self.names(fields);
         let places = PLACE_COLUMNS.map(name);
         columns.extend(places.iter().cloned());
-        let condition = self.condition();
+        let condition = self.condition().map_or_else(String::new, |clause| format!(" {clause}"));
         if !condition.is_empty() {
             columns.push(format!("(SELECT count(*) FROM records{condition})"));
         }
@@ -251,12 +251,9 @@ impl AskedRows {
             self.names(fields).join(", ")
         };
         let mut sql = format!("SELECT {columns}\nFROM records");
-        let order = self.order(fields).map(|order| format!(" ORDER BY {order}"));
-        for clause in [self.condition(), order.unwrap_or_default()] {
-            // The clauses begin with a blank.
-            if let Some(clause) = clause.strip_prefix(' ') {
-                write!(sql, "\n{clause}").ok();
-            }
+        let order = self.order(fields).map(|order| format!("ORDER BY {order}"));
+        for clause in self.condition().into_iter().chain(order) {
+            write!(sql, "\n{clause}").ok();
         }
         sql
     }
@@ -266,15 +263,10 @@ impl AskedRows {
         fields.map(|field| name(&field.name)).collect()
     }
 
-    /// Returns the filters as a clause, with a blank before it.
-    fn condition(&self) -> String {
-        let mut condition = String::new();
-        for (at, filter) in self.filters.iter().enumerate() {
-            let word = if at == 0 { " WHERE " } else { " AND " };
-            condition.push_str(word);
-            condition.push_str(&filter.condition);
-        }
-        condition
+    /// Returns the filters as a clause, if there are any.
+    fn condition(&self) -> Option<String> {
+        let conditions: Vec<_> = self.filters.iter().map(|filter| filter.condition.as_str()).collect();
+        (!conditions.is_empty()).then(|| format!("WHERE {}", conditions.join(" AND ")))
     }
 
     fn order(&self, fields: &[Field]) -> Option<String> {

@@ -9,33 +9,29 @@ use catalog::Snapshot;
 use data_encoding::HEXLOWER;
 use pages::{
     AddedRow, AddedRows, DatasetTab, DatasetVersion, DatasetVersionPage, DatasetVersionsPage, GrowthPoint,
-    LeftOutRecords, VersionFile,
+    LeftOutRecords, ProofOfVersion, VersionFile,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::ProjectVersion;
 use types::Version;
 
-use super::rows::{BareColumns, count, failure, values};
+use super::rows::{BareColumns, count, failure, is_from_elsewhere, values};
 use super::scene::DatasetScene;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::{GuardedItem, Spec};
 use crate::call::view::PageResponse;
-use crate::call::visit::BrowserRequest;
 use crate::error::ApiError;
 use crate::keys::KeyRing;
 use crate::ops::contributions::stored_left_out;
 use crate::ops::diff;
 use crate::ops::page_kit::page_layout;
-use crate::ops::paging::take_page;
 use crate::ops::site::page;
 use crate::rules::profiles::may_read;
 use crate::rules::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_YET};
 use crate::state::page_size::PageSize;
 
-/// Versions on a page of the list, and rows on a page of one.
-const PAGE_ROWS: u32 = 50;
 /// Points of the chart.
 const GROWTH_POINTS: u64 = 72;
 /// Versions on each side of one that its page links to.
@@ -97,12 +93,10 @@ async fn versions(cx: Cx, input: VersionsPageQuery) -> Result<PageResponse, ApiE
     let (store, project) = (&cx.app.store, &scene.project);
     let before = input.before.map(Version);
     let step = project.version.0.div_ceil(GROWTH_POINTS).max(1);
-    let (mut found, growth) = tokio::try_join!(
-        store.project_versions(project.id, before, PAGE_ROWS + 1),
+    let (found, growth) = tokio::try_join!(
+        store.project_versions(project.id, before, DatasetVersionsPage::VERSIONS),
         store.project_growth(project.id, project.version, step)
     )?;
-    let earlier = take_page(&mut found, PAGE_ROWS).map(|last| last.version);
-    let path = format!("/projects/{}/versions", project.slug);
     let points = growth.into_iter().map(|point| GrowthPoint {
         at: point.created_at,
         records: point.record_count,
@@ -111,8 +105,6 @@ async fn versions(cx: Cx, input: VersionsPageQuery) -> Result<PageResponse, ApiE
         chrome: page_layout(&cx).await?,
         head: scene.head(&cx, DatasetTab::Versions),
         growth: points.collect(),
-        earlier: earlier.map(|last| format!("{path}?before={last}")),
-        newest: before.map(|_| path),
         versions: found
             .into_iter()
             .map(|version| shown(version, scene.latest.as_ref()))
@@ -133,10 +125,9 @@ struct VersionPagePath {
     /// Version after which the rows begin; the one before if absent.
     #[schemars(range(min = 0, max = MAX_EXACT_INTEGER))]
     from: Option<u64>,
-    /// Number of newer rows.
-    #[serde(default)]
+    /// Number of newer rows; only the first rows if absent.
     #[schemars(range(min = 0, max = MAX_EXACT_INTEGER))]
-    offset: u64,
+    offset: Option<u64>,
     /// Columns, by name; a range as `(0-23)`.
     #[serde(default)]
     #[schemars(length(max = 300))]
@@ -176,9 +167,9 @@ async fn version(cx: Cx, input: VersionPagePath) -> Result<PageResponse, ApiErro
     let columns = BareColumns::of(&input.cols, &scene.contract);
     let chosen = columns.member();
     let (mut rows, mut failed) = (None, None);
-    let is_led = cx.visit.as_ref().is_some_and(BrowserRequest::is_from_elsewhere);
-    if can_read && !is_led {
-        match added_rows(&cx, &scene, number, columns, (before, input.offset), added).await {
+    let is_from_elsewhere = is_from_elsewhere(&cx);
+    if can_read && !is_from_elsewhere {
+        match added_rows(&cx, &scene, number, columns, (before, added), input.offset).await {
             Ok(found) => rows = Some(found),
             Err(error) => failed = Some(failure(&cx, error)?.0),
         }
@@ -210,7 +201,8 @@ async fn version(cx: Cx, input: VersionPagePath) -> Result<PageResponse, ApiErro
         added,
         rows,
         failure: failed,
-        is_offered: can_read && is_led,
+        is_offered: can_read && is_from_elsewhere,
+        has_all: input.offset.is_some(),
         version: shown(here.clone(), table.as_ref())?,
         near: near
             .iter()
@@ -220,8 +212,27 @@ async fn version(cx: Cx, input: VersionPagePath) -> Result<PageResponse, ApiErro
     PageResponse::page(&page)
 }
 
+/// Returns the proof of a version; none where there is no such version.
+pub(super) async fn proof(cx: &Cx, scene: &DatasetScene, version: Version) -> Result<Option<ProofOfVersion>, ApiError> {
+    let (store, after) = (&cx.app.store, Version(version.0.saturating_sub(1)));
+    let found = store
+        .project_versions_between(scene.project.id, after, version, 1)
+        .await?;
+    let Some(found) = found.into_iter().next() else {
+        return Ok(None);
+    };
+    let table = scene.latest.as_ref().and_then(|latest| latest.at(version));
+    Ok(Some(ProofOfVersion {
+        version: found.version,
+        root: found.root,
+        records: found.record_count,
+        key: current_key(cx).await?,
+        files: table.map(|table| (table.parts().len() as u64, table.bytes())),
+    }))
+}
+
 /// Returns the id of the key that signs manifests now.
-pub(super) async fn current_key(cx: &Cx) -> Result<String, ApiError> {
+async fn current_key(cx: &Cx) -> Result<String, ApiError> {
     let ring = KeyRing::load(&cx.app.store, &*cx.app.clock).await?;
     Ok(ring.current().key_id.to_string())
 }
@@ -237,19 +248,22 @@ async fn source(cx: &Cx, scene: &DatasetScene, version: &ProjectVersion) -> Resu
     Ok(contribution.and_then(|row| row.source_declaration))
 }
 
-/// Returns a page of the rows after the first `before` of a version, newest first. `offset` newer ones are left out.
+/// Returns a page of the rows after the first `before` of a version, newest first. `offset` newer ones are left out;
+/// without an offset the page is a short one.
 async fn added_rows(
     cx: &Cx,
     scene: &DatasetScene,
     version: Version,
     columns: BareColumns,
-    (before, offset): (u64, u64),
-    added: u64,
+    (before, added): (u64, u64),
+    offset: Option<u64>,
 ) -> Result<AddedRows, ApiError> {
     let snapshot = reading::entitled(cx, &scene.project, Some(version)).await?;
+    let most = offset.map_or(DatasetVersionPage::FIRST_ROWS, |_| DatasetVersionPage::ROWS);
+    let offset = offset.unwrap_or(0);
     let left = added.saturating_sub(offset);
     let end = before.saturating_add(left);
-    let mut wanted = left.min(PAGE_ROWS.into());
+    let mut wanted = left.min(most.into());
     let (start, records) = loop {
         let start = end.saturating_sub(wanted);
         let count = usize::try_from(wanted).unwrap_or(0);

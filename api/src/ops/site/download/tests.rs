@@ -2,7 +2,7 @@ use http::header;
 use serde_json::{Value, json};
 
 use crate::testing::browser::{Browser, EMAIL, form};
-use crate::testing::{Got, Service, config, limits, tariff};
+use crate::testing::{Got, Service, config, during, limits, tariff};
 
 /// A person's download form, filled in and sent.
 async fn download(browser: &Browser<'_>, slug: &str, fields: &[(&str, &str)]) -> Got {
@@ -224,7 +224,7 @@ async fn a_right_that_ends_while_a_download_waits_ends_it() {
         let fields = [("form_token", token.as_str()), ("format", format), ("version", "1")];
         let exports = &service.app.process.exports;
         let down = exports.while_awaited(operator, service.took_down("weather"));
-        let (got, ()) = tokio::join!(download(&browser, "weather", &fields), down);
+        let got = during(download(&browser, "weather", &fields), down).await;
         assert_eq!(got.status, 404, "{}", got.text());
     }
 }

@@ -6,8 +6,8 @@ use types::Version;
 use super::{cells, kind_of, shown};
 use crate::ops::query::run::QueryAnswered;
 use crate::state::sandbox::AnswerColumn;
-use crate::testing::Service;
 use crate::testing::browser::{Browser, EMAIL, form};
+use crate::testing::{Service, during};
 
 const PATH: &str = "/projects/tides/sql";
 
@@ -189,7 +189,7 @@ async fn a_takedown_while_a_statement_runs_or_waits_for_room_leaves_no_page() {
         service.took_down("tides").await;
         service.sandbox.going_on.notify_one();
     };
-    let (page, ()) = tokio::join!(browser.post(PATH, &running), ended);
+    let page = during(browser.post(PATH, &running), ended).await;
     let html = page.text();
     assert!(page.status == 404 && !html.contains("Tides"), "{html}");
 
@@ -201,7 +201,7 @@ async fn a_takedown_while_a_statement_runs_or_waits_for_room_leaves_no_page() {
     let waiting = form(&[("form_token", token.as_str()), ("version", "1"), ("q", "refuse")]);
     let answers = &service.app.process.answers;
     let down = answers.while_awaited(operator, service.took_down("tides"));
-    let (page, ()) = tokio::join!(browser.post(PATH, &waiting), down);
+    let page = during(browser.post(PATH, &waiting), down).await;
     let html = page.text();
     assert!(page.status == 404 && !html.contains("Tides"), "{html}");
 }

@@ -108,17 +108,6 @@ async fn a_refund_that_is_never_taken_waits_for_an_administrator() {
     assert_eq!(stage.pay("/paid/dataset?slug=tides", &payment).await.status, 200);
     let (money, now) = (stage.service.app.store.money(), stage.service.app.clock.now());
     let sold = stage.service.app.store.payments().listed(None, 9).await.unwrap();
-    let dispute = store::NewDispute {
-        id: types::DisputeId::new(now),
-        event: types::LedgerEventId::new(now),
-        sale: sold[0].sale_id.as_ref().unwrap().parse().unwrap(),
-        reason: "made up".to_owned(),
-        by: "admin".to_owned(),
-        now,
-    };
-    let id = dispute.id;
-    let opened = money.dispute_open(dispute).await.unwrap();
-    assert!(matches!(opened, store::DisputeOpened::Opened(_)), "{opened:?}");
     let refund = types::PaymentId::new(now).to_string();
     let wallet = store::WalletRefund {
         nonce: payout_nonce(&refund).to_string(),
@@ -126,9 +115,8 @@ async fn a_refund_that_is_never_taken_waits_for_an_administrator() {
         event: types::LedgerEventId::new(now),
     };
     let refunded = store::DisputeResolution::Refund { wallet: Some(wallet) };
-    let resolved = money.dispute_resolve(id, refunded, types::LedgerEventId::new(now), "admin", "", now);
-    let resolved = resolved.await.unwrap();
-    assert!(matches!(resolved, store::DisputeResolved::Resolved(_)), "{resolved:?}");
+    let sale = sold[0].sale_id.as_ref().unwrap().parse().unwrap();
+    stage.service.resolved(sale, refunded).await;
     stage
         .facilitator
         .acts
