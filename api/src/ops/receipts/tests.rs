@@ -1,7 +1,7 @@
 use proof::{Keys, SaleReceipt, VerifiedStatement};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use types::{OperatorId, SaleId, Timestamp};
+use types::{Clock as _, OperatorId, SaleId, Timestamp};
 
 use crate::keys;
 use crate::ops::knowledge::tests::World;

@@ -75,6 +75,7 @@ fn an_answer_has_the_cells_that_its_page_shows_and_no_others() {
                 .map(|_| RawValue::from_string(row.clone()).unwrap())
                 .collect(),
             truncated: true,
+            repetition: None,
         };
         shown(&answered).unwrap()
     };
