@@ -20,7 +20,6 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _, PutMode};
 use serde_json::{Value, json};
 use store::{ArchiveProof, CheckTerms, MoneyFault, MonthArchived, Schema, Seal, Store};
-use types::Clock as _;
 
 use crate::assemble;
 use crate::check;
