@@ -138,12 +138,13 @@ async fn a_person_buys_once_as_an_agent_however_often_a_form_is_sent() {
             );
             assert_eq!(scene.credits().await, json!(left), "nothing is paid before the yes");
             // Ten times yes at once, then from the page that the browser kept: one receipt.
-            let yes = join_all((0..10).map(|_| send(buyer, &format!("{row}/yes"), &[]))).await;
+            let path = format!("{row}/yes");
+            let yes = join_all((0..10).map(|_| send(buyer, &path, &[]))).await;
             let receipt = place(&yes[0]);
             assert!(receipt.starts_with("/console/receipts/"), "{receipt}");
             assert!(yes.iter().all(|answer| place(answer) == receipt), "{yes:?}");
             assert_eq!(place(&send(buyer, "/console/buy", &form).await), receipt);
-            assert_eq!(place(&send(buyer, &format!("{row}/yes"), &[]).await), receipt);
+            assert_eq!(place(&send(buyer, &path, &[]).await), receipt);
             assert_eq!(place(&send(buyer, &format!("{row}/no"), &[]).await), receipt);
             let bought = text(&buyer.open(&row).await.expect(200));
             assert!(bought.contains(&receipt) && !bought.contains("Do not buy"), "{bought}");

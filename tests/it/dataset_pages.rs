@@ -19,7 +19,6 @@ use tests::{Answer, Options};
 
 use crate::accounts::Site;
 use crate::console::{self, LOOKS, artefacts, browser, judge, secret};
-use crate::pages::copied;
 use crate::sql_page::{Asker, cells, project, start, text};
 
 /// Most bytes of a page of rows.
