@@ -11,6 +11,7 @@ mod moderation;
 mod publish;
 mod site;
 mod sql;
+mod versions;
 
 use crate::{Error, Instant, Page, PageLayout, Person, Theme};
 
@@ -130,6 +131,7 @@ pub fn samples() -> Result<Vec<Sample>, Error> {
         checkout::add(&mut book, &texts)?;
         sql::add(&mut book, &texts)?;
         dataset::add(&mut book, &texts)?;
+        versions::add(&mut book, &texts)?;
     }
     book.prefix = "empty-";
     site::add_empty(&mut book)?;

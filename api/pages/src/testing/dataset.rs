@@ -10,11 +10,10 @@ use super::board::discussion;
 use super::site::TERMS;
 use super::{Book, Texts, ago, person, visitor};
 use crate::{
-    AddedRow, AddedRows, ColumnChoice, ColumnOrder, DatasetHead, DatasetOffer, DatasetPage, DatasetPurchase,
-    DatasetRecordPage, DatasetRows, DatasetRowsPage, DatasetTab, DatasetVersion, DatasetVersionPage,
-    DatasetVersionsPage, Discussion, Error, FieldError, GrowthPoint, LeftOutRecords, PageLayout, PreviewRows,
-    ProofOfVersion, ReadableRows, RecordRow, RowsState, RowsStatement, ShownColumn, ShownFilter, SummaryOfVersion,
-    VersionChoice, VersionContributor, VersionFile, WholeRecord,
+    ColumnChoice, ColumnOrder, DatasetHead, DatasetOffer, DatasetPage, DatasetPurchase, DatasetRecordPage, DatasetRows,
+    DatasetRowsPage, DatasetTab, Discussion, Error, FieldError, PageLayout, PreviewRows, ProofOfVersion, ReadableRows,
+    RecordRow, RowsState, RowsStatement, ShownColumn, ShownFilter, SummaryOfVersion, VersionChoice, VersionContributor,
+    WholeRecord,
 };
 
 /// Comparisons of the samples.
@@ -26,7 +25,7 @@ const OPERATORS: &[(&str, &str)] = &[
 ];
 
 /// Returns a time some minutes before that of the samples.
-fn before(minutes: i64) -> Timestamp {
+pub(super) fn before(minutes: i64) -> Timestamp {
     Timestamp::from_micros(ago(minutes).0)
 }
 
@@ -90,7 +89,7 @@ fn profile(field: &Field, texts: &Texts) -> Option<ColumnProfile> {
     serde_json::from_value(all).ok()
 }
 
-fn columns(texts: &Texts, order: Option<ColumnOrder>) -> Vec<ShownColumn> {
+pub(super) fn columns(texts: &Texts, order: Option<ColumnOrder>) -> Vec<ShownColumn> {
     let column = |(at, field): (usize, Field)| ShownColumn {
         profile: profile(&field, texts),
         records: 400,
@@ -100,7 +99,7 @@ fn columns(texts: &Texts, order: Option<ColumnOrder>) -> Vec<ShownColumn> {
     fields(texts).into_iter().enumerate().map(column).collect()
 }
 
-fn values(texts: &Texts) -> Vec<Option<Box<RawValue>>> {
+pub(super) fn values(texts: &Texts) -> Vec<Option<Box<RawValue>>> {
     let values = [
         json!(texts.text),
         json!("2026-11-23T10:00:00.5Z"),
@@ -164,7 +163,7 @@ pub(super) fn head(texts: &Texts, offer: DatasetOffer, readable: Option<Version>
     }
 }
 
-fn priced(bought: Option<Version>) -> DatasetOffer {
+pub(super) fn priced(bought: Option<Version>) -> DatasetOffer {
     DatasetOffer::Priced {
         price: MicroUsdc(100_000),
         takes_trial_credit: true,
@@ -172,7 +171,7 @@ fn priced(bought: Option<Version>) -> DatasetOffer {
     }
 }
 
-fn readable(texts: &Texts) -> ReadableRows {
+pub(super) fn readable(texts: &Texts) -> ReadableRows {
     let choice = |version, note, here| VersionChoice {
         version: Version(version),
         note,
@@ -297,8 +296,7 @@ pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     first_pages(book, texts)?;
     viewers(book, texts)?;
     previews(book, texts)?;
-    record(book, texts)?;
-    versions(book, texts)
+    record(book, texts)
 }
 
 fn first_pages(book: &mut Book, texts: &Texts) -> Result<(), Error> {
@@ -508,79 +506,6 @@ fn record(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         page: 50,
     };
     book.add("dataset-record", &page)
-}
-
-fn version(texts: &Texts, number: u64) -> DatasetVersion {
-    DatasetVersion {
-        version: Version(number),
-        added: 84,
-        left_out: Some(LeftOutRecords { copies: 24, refused: 0 }),
-        records: number * 84,
-        bytes: Some(6_000_000),
-        agent: texts.name.clone(),
-        root: "83b419cc".repeat(8),
-        at: before(60),
-    }
-}
-
-fn versions(book: &mut Book, texts: &Texts) -> Result<(), Error> {
-    let point = |minutes, records| GrowthPoint {
-        at: before(minutes),
-        records,
-    };
-    let page = DatasetVersionsPage {
-        chrome: visitor("/projects/tide-gauges/versions"),
-        head: DatasetHead {
-            tab: DatasetTab::Versions,
-            ..head(texts, priced(None), None)
-        },
-        versions: (1_183..=1_202).rev().map(|number| version(texts, number)).collect(),
-        growth: vec![point(9_000, 84), point(300, 168), point(60, 252)],
-    };
-    book.add("dataset-versions", &page)?;
-    let added = AddedRow {
-        place: 84,
-        version: Version(1_239),
-        agent: texts.name.clone(),
-        values: values(texts),
-    };
-    let file = VersionFile {
-        name: "part-00000000000000001024-0198c2f4-5b7a-7c31-9e0d-6a4f1b2c3d4e-1.parquet".to_owned(),
-        rows: 735_840,
-        bytes: 5_488_220,
-        since: Version(1_024),
-        sha256: "59e0a3cc".repeat(8),
-    };
-    let is_read = AddedRows::new(columns(texts, None), (readable(texts).columns, false), vec![added], 0);
-    for (name, rows, files, is_offered) in [
-        ("", Some(is_read), vec![file], false),
-        ("-locked", None, Vec::new(), false),
-        ("-led", None, Vec::new(), true),
-    ] {
-        let page = DatasetVersionPage {
-            chrome: visitor("/projects/tide-gauges/versions/1239"),
-            head: DatasetHead {
-                tab: DatasetTab::Versions,
-                ..head(texts, priced(None), rows.as_ref().map(|_| Version(1_242)))
-            },
-            version: version(texts, 1_239),
-            root_before: Some("c728a4ea".repeat(8)),
-            near: (1_238..=1_240).map(|number| version(texts, number)).collect(),
-            file_count: Some(7),
-            source: rows.as_ref().map(|_| texts.text.clone()),
-            key: "557eb63353d68c62".to_owned(),
-            chosen: String::new(),
-            files,
-            from: Version(1_238),
-            added: 84,
-            rows,
-            failure: None,
-            is_offered,
-            has_all: false,
-        };
-        book.add(&format!("dataset-version{name}"), &page)?;
-    }
-    Ok(())
 }
 
 pub(super) fn add_empty(book: &mut Book) -> Result<(), Error> {
