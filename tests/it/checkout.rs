@@ -470,6 +470,32 @@ async fn bad_forms_of_a_purchase_and_of_limits_are_refused_with_what_to_mend() {
     scene.check();
 }
 
+/// Approves a claim with a cap; without an amount nothing is approved.
+async fn claim_with_a_cap(scene: &Scene) {
+    let buyer = &scene.buyer;
+    let code = scene.site.code(buyer.operator).await;
+    let claim = json!({"code": code, "name": "newcomer"});
+    let claimed = scene.site.http.post("/agents/claim", &claim).await.expect(202);
+    let html = text(&buyer.open("/console/agents").await.expect(200));
+    let (_, rest) = html.split_once("/console/claims/").unwrap();
+    let (claim, _) = rest.split_once('/').unwrap();
+    let path = format!("/console/claims/{claim}/approve");
+    let phrase = claimed.text("/phrase");
+    let refused = send(buyer, &path, &[("phrase", phrase), ("sp", "cap"), ("cap", "")]).await;
+    assert_eq!(refused.code(), 400, "{}", text(&refused));
+    assert!(
+        text(&refused).contains(&format!("id=\"cap-{claim}-error\"")),
+        "{}",
+        text(&refused)
+    );
+    let agent = scene.site.http.with(claimed.text("/key"));
+    agent.get("/me").await.expect(401);
+    let done = send(buyer, &path, &[("phrase", phrase), ("sp", "cap"), ("cap", "2")]).await;
+    assert_eq!(place(&done), "/console/agents");
+    let limits = agent.get("/credits").await.expect(200).body["limits"]["agent"].clone();
+    assert_eq!(limits["month"]["capMicro"], 2_000_000, "{limits}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_consent_and_a_claim_set_what_may_be_spent() {
     on_each(async |url| {
@@ -553,28 +579,7 @@ async fn a_consent_and_a_claim_set_what_may_be_spent() {
             html.contains("$0.50, no limit") && !html.contains("Waits for your yes"),
             "{html}"
         );
-        // A claim is approved with a cap; without an amount nothing is approved.
-        let code = scene.site.code(buyer.operator).await;
-        let claim = json!({"code": code, "name": "newcomer"});
-        let claimed = scene.site.http.post("/agents/claim", &claim).await.expect(202);
-        let html = text(&buyer.open("/console/agents").await.expect(200));
-        let (_, rest) = html.split_once("/console/claims/").unwrap();
-        let (claim, _) = rest.split_once('/').unwrap();
-        let path = format!("/console/claims/{claim}/approve");
-        let phrase = claimed.text("/phrase");
-        let refused = send(buyer, &path, &[("phrase", phrase), ("sp", "cap"), ("cap", "")]).await;
-        assert_eq!(refused.code(), 400, "{}", text(&refused));
-        assert!(
-            text(&refused).contains(&format!("id=\"cap-{claim}-error\"")),
-            "{}",
-            text(&refused)
-        );
-        let agent = scene.site.http.with(claimed.text("/key"));
-        agent.get("/me").await.expect(401);
-        let done = send(buyer, &path, &[("phrase", phrase), ("sp", "cap"), ("cap", "2")]).await;
-        assert_eq!(place(&done), "/console/agents");
-        let limits = agent.get("/credits").await.expect(200).body["limits"]["agent"].clone();
-        assert_eq!(limits["month"]["capMicro"], 2_000_000, "{limits}");
+        claim_with_a_cap(&scene).await;
         scene.check();
     })
     .await;

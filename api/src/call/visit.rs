@@ -298,7 +298,7 @@ mod tests {
             names_own_origin(&headers, "https://sluice.example")
         };
         let own = (header::ORIGIN, "https://sluice.example");
-        assert!(names(&[own.clone()]));
+        assert!(names(std::slice::from_ref(&own)));
         for others in [
             vec![],
             vec![(FETCH_SITE, "same-origin")],

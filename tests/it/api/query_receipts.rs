@@ -286,6 +286,104 @@ impl Liar {
         let signed = SignedStatement::sign(receipt, &self.secret, &self.key).unwrap();
         serde_json::to_value(signed).unwrap()
     }
+
+    /// Statements about the answer, each with the exit code and the first word of what is said of it.
+    fn statements(&self, answer: &Value) -> Vec<(QueryReceipt, i32, &'static str)> {
+        let sound = self.sound.clone();
+        let another = AnswerHash::from_bytes([7; 32]);
+        let first = RawValue::from_string(answer["rows"][0].to_string()).unwrap();
+        let fewer = AnswerHash::of(&answer["columns"], [&*first], false).unwrap();
+        vec![
+            (sound.clone(), 0, "equal"),
+            (
+                QueryReceipt {
+                    answer: another,
+                    ..sound.clone()
+                },
+                1,
+                "different",
+            ),
+            // An answer that lacks rows, and one of which only the first rows are shown.
+            (
+                QueryReceipt {
+                    answer: fewer,
+                    row_count: 1,
+                    ..sound.clone()
+                },
+                1,
+                "different",
+            ),
+            (
+                QueryReceipt {
+                    answer: fewer,
+                    row_count: 1,
+                    next_offset: Some(1),
+                    ..sound.clone()
+                },
+                0,
+                "equal",
+            ),
+            (
+                QueryReceipt {
+                    sql: COUNTED.replace("sample > 1", "sample > 2"),
+                    ..sound.clone()
+                },
+                1,
+                "different",
+            ),
+            (
+                QueryReceipt {
+                    sql: "SELECT nothing FROM records".to_owned(),
+                    ..sound.clone()
+                },
+                1,
+                "different",
+            ),
+            (
+                QueryReceipt {
+                    now: sound.issued_at.next_day(),
+                    ..sound.clone()
+                },
+                1,
+                "different",
+            ),
+            (
+                QueryReceipt {
+                    limit: 1,
+                    ..sound.clone()
+                },
+                1,
+                "different",
+            ),
+            // Another program may answer otherwise.
+            (
+                QueryReceipt {
+                    build: BuildId::of_sha256(&[9; 32]),
+                    ..sound.clone()
+                },
+                0,
+                "equal",
+            ),
+            (
+                QueryReceipt {
+                    build: BuildId::of_sha256(&[9; 32]),
+                    answer: another,
+                    ..sound.clone()
+                },
+                0,
+                "not compared",
+            ),
+            (
+                QueryReceipt {
+                    reproducible: false,
+                    why: vec!["order".to_owned()],
+                    ..sound
+                },
+                0,
+                "not compared",
+            ),
+        ]
+    }
 }
 
 #[tokio::test]
@@ -293,100 +391,7 @@ async fn a_service_that_signs_another_answer_is_caught() {
     let (world, slug, machine, folder) = scene().await;
     let answer = ask(&world, &slug, COUNTED, 2).await;
     let liar = Liar::of(&folder, &answer);
-    let sound = liar.sound.clone();
-    let another = AnswerHash::from_bytes([7; 32]);
-    let first = RawValue::from_string(answer["rows"][0].to_string()).unwrap();
-    let fewer = AnswerHash::of(&answer["columns"], [&*first], false).unwrap();
-    for (receipt, code, said) in [
-        (sound.clone(), 0, "equal"),
-        (
-            QueryReceipt {
-                answer: another,
-                ..sound.clone()
-            },
-            1,
-            "different",
-        ),
-        // An answer that lacks rows, and one of which only the first rows are shown.
-        (
-            QueryReceipt {
-                answer: fewer,
-                row_count: 1,
-                ..sound.clone()
-            },
-            1,
-            "different",
-        ),
-        (
-            QueryReceipt {
-                answer: fewer,
-                row_count: 1,
-                next_offset: Some(1),
-                ..sound.clone()
-            },
-            0,
-            "equal",
-        ),
-        (
-            QueryReceipt {
-                sql: COUNTED.replace("sample > 1", "sample > 2"),
-                ..sound.clone()
-            },
-            1,
-            "different",
-        ),
-        (
-            QueryReceipt {
-                sql: "SELECT nothing FROM records".to_owned(),
-                ..sound.clone()
-            },
-            1,
-            "different",
-        ),
-        (
-            QueryReceipt {
-                now: sound.issued_at.next_day(),
-                ..sound.clone()
-            },
-            1,
-            "different",
-        ),
-        (
-            QueryReceipt {
-                limit: 1,
-                ..sound.clone()
-            },
-            1,
-            "different",
-        ),
-        // Another program may answer otherwise.
-        (
-            QueryReceipt {
-                build: BuildId::of_sha256(&[9; 32]),
-                ..sound.clone()
-            },
-            0,
-            "equal",
-        ),
-        (
-            QueryReceipt {
-                build: BuildId::of_sha256(&[9; 32]),
-                answer: another,
-                ..sound.clone()
-            },
-            0,
-            "not compared",
-        ),
-        (
-            QueryReceipt {
-                reproducible: false,
-                why: vec!["order".to_owned()],
-                ..sound.clone()
-            },
-            0,
-            "not compared",
-        ),
-    ] {
+    for (receipt, code, said) in liar.statements(&answer) {
         let shown = format!("{receipt:?}");
         let file = machine.write("receipt.json", &liar.signs(receipt));
         let keys = folder.join("keys.json");

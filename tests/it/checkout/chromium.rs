@@ -196,7 +196,7 @@ async fn a_wallet_in_the_page_pays_without_an_account_a_question_or_a_cap() {
         pay_to: text(&message["to"]).parse().unwrap(),
     };
     let nonce = data_encoding::HEXLOWER
-        .decode(text(&message["nonce"])[2..].as_bytes())
+        .decode(&text(&message["nonce"]).as_bytes()[2..])
         .unwrap();
     let authorization = Authorization {
         from: key.address(),

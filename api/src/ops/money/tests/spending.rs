@@ -71,7 +71,7 @@ impl Scene {
             redirect_uri: "https://app.example/cb".to_owned(),
             challenge: Challenge::from_bytes([0; 32]),
             budget,
-            expires_at: now.plus(Duration::from_secs(60)),
+            expires_at: now.plus(Duration::from_mins(1)),
         };
         store.add_code(Hash([1; 32]), &code).await.unwrap();
         let connection = Connection {
