@@ -177,7 +177,7 @@ async fn a_statement_is_run_at_the_time_that_it_is_told() {
 #[tokio::test]
 async fn what_is_repeatable_is_the_same_over_other_files() {
     let split = Fixture::new().await;
-    let whole = Fixture::in_one_version().await;
+    let whole = Fixture::in_versions(1).await;
     assert!(split.records.parts.len() > whole.records.parts.len());
     let (one, other) = (split.sandbox(), whole.sandbox());
     for sql in [
