@@ -81,6 +81,8 @@ fn by_mouse(site: &Site, page: &Page, scripts: bool) {
     led(page, scripts, Some(By::Css("button[value='sample desc']")));
     page.see(By::Css("th[aria-sort='descending']"));
     assert!(first_row(page).contains("129"), "{}", first_row(page));
+    // What came in the place of the first rows brings its own proof.
+    assert_eq!(page.count(By::Css(".proof")), 1);
     page.pick(By::Css("select[name=f1]"), "station");
     page.click(By::Css("input[name=v1]"));
     page.type_keys(STATION);

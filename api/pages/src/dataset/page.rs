@@ -82,7 +82,8 @@ pub struct DatasetPage {
     contract: Contract,
     /// One line of figures for each field, in the order of the contract; empty where there are none.
     figures: Vec<String>,
-    proof: Option<ProofOfVersion>,
+    /// Version of the figures.
+    figures_version: Option<Version>,
     created_at: Timestamp,
     summary: Option<SummaryOfVersion>,
     contributors: Vec<VersionContributor>,
@@ -91,15 +92,14 @@ pub struct DatasetPage {
 }
 
 impl DatasetPage {
-    /// Creates the page. `figures` has a line for each field of the contract, and `proof` is of the version
-    /// of the rows.
+    /// Creates the page. `figures` has a line for each field of the contract, and is of `figures_version`.
     #[expect(clippy::too_many_arguments, reason = "each is a section of the page")]
     pub fn new(
         chrome: PageLayout,
         mut head: DatasetHead,
         rows: DatasetRows,
         (contract, figures): (Contract, Vec<String>),
-        (proof, created_at): (Option<ProofOfVersion>, Timestamp),
+        (figures_version, created_at): (Option<Version>, Timestamp),
         summary: Option<SummaryOfVersion>,
         contributors: Vec<VersionContributor>,
         discussion: Discussion,
@@ -112,7 +112,7 @@ impl DatasetPage {
             rows,
             contract,
             figures,
-            proof,
+            figures_version,
             created_at,
             summary,
             contributors,
@@ -145,6 +145,11 @@ impl DatasetPage {
                 figures: self.figures.get(at).map_or("", String::as_str),
             }
         })
+    }
+
+    /// Returns the version of the figures, if it is not the newest.
+    fn figures_before(&self) -> Option<Version> {
+        self.figures_version.filter(|version| *version < self.head.version)
     }
 
     fn has_figures(&self) -> bool {
@@ -213,10 +218,6 @@ impl DatasetPage {
 
     fn push(&self) -> String {
         format!("sluice push rows.csv --project {}", self.head.slug)
-    }
-
-    fn verify(&self) -> String {
-        format!("sluice verify {}", self.head.slug)
     }
 
     fn report(&self) -> String {

@@ -104,6 +104,10 @@ pub struct ReadableRows {
     pub errors: Vec<FieldError>,
     /// True if filters and order of the address were not applied, because no page of this service asks for them.
     pub is_asked: bool,
+    /// Version of the figures in the heads of the columns, if there are any.
+    pub figures: Option<Version>,
+    /// True if the first rows are shown, fewer than a page has, from which the reader goes on to all of them.
+    pub is_beginning: bool,
     /// Why there are no rows, and true if it helps to try again.
     pub failure: Option<(String, bool)>,
 }
@@ -126,6 +130,8 @@ pub struct PreviewRows {
     pub made_at: Timestamp,
     /// True if a text was cut.
     pub is_cut: bool,
+    /// Version that was asked for, if it is another than that of the sample.
+    pub asked: Option<Version>,
 }
 
 /// What stands in the place of the rows.
@@ -193,7 +199,8 @@ impl DatasetRows {
                 table.close(rest_of(
                     chrome,
                     head,
-                    records.saturating_sub(table.len() as u64),
+                    // Of the newest version, which is the one that is sold.
+                    head.records.saturating_sub(table.len() as u64),
                     &state,
                 ));
             }
@@ -216,6 +223,13 @@ impl DatasetRows {
     /// Shows what proves the version of the rows below them.
     pub fn prove(&mut self, proof: ProofOfVersion) {
         self.proof = Some(proof);
+    }
+
+    /// Shows the rows as the first ones, which lead to all of them.
+    pub fn begin(&mut self) {
+        if let RowsState::Readable(view) = &mut self.state {
+            view.is_beginning = true;
+        }
     }
 
     /// Offers the rows at an address of this service to a reader who may read them, and was led here by another site.
@@ -422,7 +436,17 @@ impl ReadableRows {
     /// Returns the offset of the next page.
     fn next(&self, shown: usize, records: u64) -> Option<u64> {
         let next = self.offset.saturating_add(shown as u64);
-        (shown > 0 && next < self.found.unwrap_or(records)).then_some(next)
+        (shown > 0 && next < self.found.unwrap_or(records) && !self.is_beginning).then_some(next)
+    }
+
+    /// Returns the number of all rows, if the first ones are shown and there are more.
+    fn all(&self, shown: usize, records: u64) -> Option<u64> {
+        (self.is_beginning && shown > 0 && (shown as u64) < records).then_some(records)
+    }
+
+    /// Returns the version of the figures, if it is another than that of the rows.
+    fn figures_of(&self, version: Version) -> Option<Version> {
+        self.figures.filter(|figures| *figures != version)
     }
 
     /// Returns the first page, those around the one with the first row shown, and the last; none if there is one page at most,
@@ -432,7 +456,7 @@ impl ReadableRows {
         let all = self.found.unwrap_or(records);
         let step = self.page.max(1);
         let last = all.div_ceil(step);
-        if !is_counted || last < 2 {
+        if !is_counted || last < 2 || self.is_beginning {
             return Vec::new();
         }
         let here = self.offset / step + 1;

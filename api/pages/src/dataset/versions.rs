@@ -126,6 +126,9 @@ impl DatasetVersionsPage {
         let (all, size) = (self.head.version.0, u64::from(Self::VERSIONS));
         let newest = self.versions.first().map_or(all, |version| version.version.0);
         let last = all.div_ceil(size);
+        if last < 2 {
+            return Vec::new();
+        }
         let here = (all.saturating_sub(newest) / size + 1).min(last);
         let mut numbers = vec![1, here.saturating_sub(1), here, here + 1, last];
         // They are in order already.
@@ -153,12 +156,13 @@ impl DatasetVersionsPage {
 
     fn label(&self) -> String {
         match (self.versions.first(), self.versions.last()) {
-            (Some(newest), Some(oldest)) => format!(
+            (Some(newest), Some(oldest)) if newest.version != oldest.version => format!(
                 "v{} to v{} of {}",
                 grouped(newest.version.0),
                 grouped(oldest.version.0),
                 grouped(self.head.version.0)
             ),
+            (Some(only), _) => format!("v{} of {}", grouped(only.version.0), grouped(self.head.version.0)),
             _ => String::new(),
         }
     }
@@ -277,18 +281,6 @@ impl AddedRows {
         self.offset.saturating_add(self.rows.len() as u64)
     }
 
-    /// Returns the version of the rows, if it is one.
-    fn only_version(&self) -> Option<Version> {
-        let first = self.rows.first()?.version;
-        self.rows.iter().all(|row| row.version == first).then_some(first)
-    }
-
-    /// Returns the agent of the rows, if it is one.
-    fn only_agent(&self) -> Option<&str> {
-        let first = self.rows.first()?.agent.as_str();
-        self.rows.iter().all(|row| row.agent == first).then_some(first)
-    }
-
     /// Returns the cells of a row, each with the class of its column.
     fn cells<'a>(&'a self, row: &'a AddedTextRow) -> impl Iterator<Item = (&'a TableCell, &'static str)> {
         self.columns
@@ -347,6 +339,20 @@ pub struct DatasetVersionPage {
 }
 
 impl DatasetVersionPage {
+    /// Returns the version of all rows that came, if it is one. A page has some of them only.
+    fn only_version(&self, rows: &AddedRows) -> Option<Version> {
+        let version = self.version.version;
+        let is_next = self.from.0.saturating_add(1) == version.0;
+        (is_next && rows.rows.iter().all(|row| row.version == version)).then_some(version)
+    }
+
+    /// Returns the agent of all rows that came, if it is one.
+    fn only_agent<'a>(&self, rows: &'a AddedRows) -> Option<&'a str> {
+        self.only_version(rows)?;
+        let first = rows.rows.first()?.agent.as_str();
+        rows.rows.iter().all(|row| row.agent == first).then_some(first)
+    }
+
     /// Most rows on a page of all of them.
     pub const ROWS: u32 = 50;
     /// Rows that are shown until all are asked for.

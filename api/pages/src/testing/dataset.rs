@@ -202,6 +202,8 @@ pub(super) fn readable(texts: &Texts) -> ReadableRows {
         typed: None,
         errors: Vec::new(),
         is_asked: false,
+        figures: Some(Version(1_242)),
+        is_beginning: false,
         failure: None,
     }
 }
@@ -256,7 +258,7 @@ fn page(
     chrome: PageLayout,
     texts: &Texts,
     head: DatasetHead,
-    rows: DatasetRows,
+    mut rows: DatasetRows,
     is_empty: bool,
 ) -> Option<DatasetPage> {
     let contract = Contract::new(fields(texts), false).ok()?;
@@ -270,7 +272,9 @@ fn page(
         text: texts.text.clone(),
         model: texts.word.clone(),
     };
-    let proof = proof(rows.version());
+    if !is_empty {
+        rows.prove(proof(rows.version()));
+    }
     let contributor = VersionContributor {
         agent: texts.name.clone(),
         contributions: 183,
@@ -281,7 +285,7 @@ fn page(
         head,
         rows,
         (contract, figures),
-        ((!is_empty).then_some(proof), before(90_000)),
+        ((!is_empty).then_some(Version(1_240)), before(90_000)),
         (!is_empty).then_some(summary),
         if is_empty { Vec::new() } else { vec![contributor] },
         if is_empty {
@@ -305,6 +309,7 @@ fn first_pages(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         level: ProfileLevel::Public,
         made_at: before(600),
         is_cut: true,
+        asked: None,
     });
     let (chrome, locked) = (visitor(path), head(texts, priced(None), None));
     let mut sampled = rows(texts, 3);
@@ -326,13 +331,14 @@ fn first_pages(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     }
     for (name, offer) in [("bought", priced(Some(Version(1_198)))), ("own", DatasetOffer::Own)] {
         let (chrome, head) = (person(path, texts, 0), head(texts, offer, Some(Version(1_198))));
-        let shown = DatasetRows::new(
+        let mut shown = DatasetRows::new(
             &chrome,
             &head,
             (Version(1_198), 835_732),
             (columns(texts, None), rows(texts, 3)),
             RowsState::Readable(Box::new(readable(texts))),
         );
+        shown.begin();
         if let Some(page) = page(chrome, texts, head, shown, false) {
             book.add(&format!("dataset-{name}-terms"), &page)?;
         }
@@ -474,6 +480,7 @@ fn previews(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         level: ProfileLevel::Full,
         made_at: before(600),
         is_cut: false,
+        asked: Some(Version(1_240)),
     });
     let mut sampled = DatasetRows::new(
         &chrome,

@@ -383,3 +383,30 @@ fn a_visitor_of_a_priced_dataset_learns_that_a_version_is_bought_before_it_is_as
     assert_eq!(texts(&free, "button", "primary"), ["Sign in to run it"]);
     assert!(!free.iter().any(|element| element.own.contains("Buy for")));
 }
+
+#[test]
+fn the_first_rows_lead_to_all_of_them_and_say_of_which_version_the_figures_are() {
+    let page = sample("dataset-bought-terms");
+    let all = page
+        .iter()
+        .find(|element| element.name == "a" && element.text.trim() == "All 835,732 rows")
+        .unwrap();
+    assert_eq!(all.get("href"), Some("/projects/tide-gauges/rows?version=1198"));
+    assert!(
+        pager("dataset-bought-terms").is_empty(),
+        "pages of 50 rows do not begin after ten"
+    );
+    let says = |name: &str, words: &str| sample(name).iter().any(|element| element.own.trim() == words);
+    let words = "The figures above the columns are those of v1,242; those of v1,198 are being made.";
+    assert!(says("dataset-bought-terms", words));
+    assert!(!says("dataset-rows", words));
+    let schema = "Fixed when the dataset was made. Other fields are refused. The values are those of v1,240.";
+    assert!(says("dataset-bought-terms", schema));
+}
+
+#[test]
+fn a_sample_says_which_version_was_asked_for() {
+    let page = sample("dataset-rows-offered");
+    let words = texts(&page, "span", "soft").join(" ");
+    assert!(words.contains("v1,240 was asked for."), "{words}");
+}

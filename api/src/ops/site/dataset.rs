@@ -79,13 +79,12 @@ async fn dataset(cx: Cx, input: DatasetPagePath) -> Result<PageResponse, ApiErro
     } else {
         Discussion::default()
     };
-    let proof = versions::proof(&cx, &scene, rows.version()).await?;
     let page = DatasetPage::new(
         chrome,
         head,
         rows,
         (scene.contract.clone(), figures.map(profile::summary).collect()),
-        (proof, project.created_at),
+        (shown.as_ref().map(|shown| shown.version), project.created_at),
         summary,
         contributors.collect(),
         discussion,

@@ -126,7 +126,8 @@ pub(super) async fn first(
     let Some(version) = scene.readable.filter(|_| !is_from_elsewhere(cx)) else {
         let address = || format!("/projects/{}/rows", scene.project.slug);
         let offered = scene.readable.map(|version| (version, address()));
-        return preview(cx, scene, (chrome, head), None, offered).await;
+        let rows = preview(cx, scene, (chrome, head), None, offered).await?;
+        return proven(cx, scene, rows).await;
     };
     let columns = all_columns(&scene.contract);
     let shown = ShownColumns::of(&[], &columns);
@@ -137,7 +138,7 @@ pub(super) async fn first(
         offset: 0,
         limit: FIRST_ROWS,
     };
-    viewer(
+    let mut rows = viewer(
         cx,
         scene,
         (chrome, head),
@@ -145,7 +146,9 @@ pub(super) async fn first(
         (&columns, &shown),
         (asked, TypedInVain::default(), false),
     )
-    .await
+    .await?;
+    rows.begin();
+    proven(cx, scene, rows).await
 }
 
 /// Returns true if another site led the browser here.
@@ -180,6 +183,7 @@ async fn preview(
             level: profile.level,
             made_at: profile.made_at,
             is_cut: profile.is_cut,
+            asked: asked.filter(|asked| *asked != profile.version),
         }),
         _ => RowsState::Closed,
     };
@@ -276,6 +280,8 @@ async fn viewer(
         typed: typed.filter,
         errors: typed.errors,
         is_asked,
+        figures: profile.as_ref().map(|profile| profile.version),
+        is_beginning: false,
         failure,
     };
     let columns = with_profile(columns, &asked.columns, profile.as_ref(), order);
