@@ -3,6 +3,7 @@
 use super::*;
 use crate::extensions::{ChallengeExtensions, SignInChallenge, echoed_challenge, identifier_of, without_challenge};
 use crate::sign_in::{SignInProblem, SignedIn, digest, host_of};
+use crate::wire::Receipt;
 
 const ORIGIN: &str = "https://sluice.example:8443";
 /// Made by `createSIWxPayload` of @x402/extensions 2.27.0 with the wallet of [`key`] 1, at [`NOW`].
