@@ -30,7 +30,7 @@ class Signer:
     def __init__(self, key):
         self.key, self.address = key, Account.from_key(key).address
 
-    async def sign_message(self, *, message, account=None):
+    async def sign_message(self, message, account=None):
         return Account.sign_message(encode_defunct(text=message), self.key).signature.to_0x_hex()
 
 

@@ -5,14 +5,18 @@
 
 mod chromium;
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
+use store::{ProjectChanges, ProjectUpdated};
 use tests::apps::{App, FORM, REDIRECT, Wish, encoded, hidden};
 use tests::world::{contribute, merged, project_body, records};
 use tests::{Answer, Options};
+use types::money::MicroUsdc;
 
-use crate::accounts::{Site, on_each};
+use crate::accounts::{Site, now, on_each};
 use crate::moderation::published;
 use crate::sql_page::{Asker, text};
 
@@ -25,10 +29,7 @@ struct Scene {
 
 impl Scene {
     async fn start(url: Option<&str>) -> Self {
-        let site = Site::start(url, |options: Options| {
-            options.with("SLUICE__LIMITS__PRICE_CHANGE_WINDOW", "0s")
-        })
-        .await;
+        let site = Site::start(url, |options: Options| options).await;
         let seller = Asker::new(&site, "ada@example.org").await;
         let buyer = Asker::new(&site, "bob@example.org").await;
         site.grant(buyer.operator, "500");
@@ -40,6 +41,31 @@ impl Scene {
         let body = merged(project_body(slug), json!({"access": "paid", "price": "0.50"}));
         self.seller.agent.http.post("/projects", &body).await.expect(201);
         contribute(&self.seller.agent.http, slug, &records("wick", 3)).await;
+    }
+
+    /// Sets a price, more often than sellers may, and waits until the service knows of it.
+    async fn priced(&self, slug: &str, price: MicroUsdc) {
+        let store = &self.site.store;
+        let project = store
+            .project_by_slug(slug, Some(self.seller.operator))
+            .await
+            .unwrap()
+            .unwrap();
+        let changes = ProjectChanges {
+            price: Some(Some(price.0)),
+            ..ProjectChanges::default()
+        };
+        let updated = store
+            .project_update(project.id, changes, now(), Duration::ZERO)
+            .await
+            .unwrap();
+        assert!(matches!(updated, ProjectUpdated::Updated(_)), "{updated:?}");
+        let is_known = |answer: &Answer| answer.body["priceMicro"] == price.0;
+        self.seller
+            .agent
+            .http
+            .comes_to_show(&format!("/projects/{slug}"), is_known)
+            .await;
     }
 
     /// Bought credits of the buyer, in micro-USDC.
@@ -295,20 +321,11 @@ async fn a_question_says_what_has_changed_and_a_yes_never_pays_more_than_it_show
         let scene = Scene::start(url.as_deref()).await;
         let buyer = &scene.buyer;
         scene.on_sale("tides").await;
-        let priced = async |price: &str| {
-            let patch = json!({"price": price});
-            scene
-                .seller
-                .agent
-                .http
-                .patch("/projects/tides", &patch)
-                .await
-                .expect(200);
-        };
+        let priced = async |price: i64| scene.priced("tides", MicroUsdc(price)).await;
         // It rose after the page was opened.
         let form = fields(buyer, "/projects/tides/buy").await;
         let form: Vec<_> = form.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        priced("0.60").await;
+        priced(600_000).await;
         let page = place(&send(buyer, "/console/buy", &form).await);
         assert_eq!(page, "/projects/tides/buy?version=1&was=0.50");
         let html = text(&buyer.open(&page).await.expect(200));
@@ -318,7 +335,7 @@ async fn a_question_says_what_has_changed_and_a_yes_never_pays_more_than_it_show
         );
         // It rises after the question was asked: the yes asks again, once.
         let row = place(&ask(buyer, "/projects/tides/buy").await);
-        priced("0.70").await;
+        priced(700_000).await;
         let html = text(&buyer.open(&row).await.expect(200));
         assert!(
             html.contains("It costs $0.70 now.") && html.contains("Buy for $0.60"),
@@ -339,7 +356,7 @@ async fn a_question_says_what_has_changed_and_a_yes_never_pays_more_than_it_show
         assert_eq!(scene.credits().await, json!(5_000_000));
         // The cap is raised and the price falls: the lower one is paid.
         limit(buyer, &[("per_day", "0.40")]).await;
-        priced("0.35").await;
+        priced(350_000).await;
         let html = text(&buyer.open(&later).await.expect(200));
         assert!(
             html.contains("Buy for $0.35") && html.contains("$0.40 left today, $0.05 after it"),
@@ -364,7 +381,7 @@ async fn a_question_says_what_has_changed_and_a_yes_never_pays_more_than_it_show
         // What is not sold is said before and after the question.
         limit(buyer, &[]).await;
         let row = place(&ask(buyer, "/projects/tides/buy?version=2").await);
-        priced("0").await;
+        priced(0).await;
         let html = text(&buyer.open(&row).await.expect(200));
         assert!(html.contains("It is not sold now."), "{html}");
         assert_eq!(place(&send(buyer, &format!("{row}/yes"), &[]).await), row);

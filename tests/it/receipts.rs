@@ -324,7 +324,7 @@ async fn a_day_of_the_ledger_is_checked_from_the_format_alone() {
     let document: Value = serde_json::from_str(&fs::read_to_string(desk.at("keys.json")).unwrap()).unwrap();
     let first = document["keys"][0]["keyId"].as_str().unwrap();
     assert!(
-        options
+        later(2)
             .run(&["keys", "revoke", first, "--reason", "stolen"])
             .status
             .success()

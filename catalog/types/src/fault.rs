@@ -393,11 +393,12 @@ mod armed {
 
     /// Passes a crash point and kills the process if it is armed.
     pub fn point(name: &'static str) {
-        let lists: [&[&str]; 7] = [
+        let lists: [&[&str]; 8] = [
             &super::CRASH_POINTS,
             &super::ACCOUNT_POINTS,
             &super::KNOWLEDGE_POINTS,
             &super::PAY_POINTS,
+            &super::APPROVAL_POINTS,
             &super::COLLECTOR_POINTS,
             &super::DELETION_POINTS,
             &super::PROFILE_POINTS,

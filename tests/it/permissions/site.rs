@@ -214,7 +214,7 @@ impl Site {
             key_hash: Sha256::digest(&key).into(),
             now: now(),
         };
-        assert_eq!(self.store.agent_create(new, 99).await.unwrap(), AgentCreated::Created);
+        assert_eq!(self.store.agent_create(new, 999).await.unwrap(), AgentCreated::Created);
         (id, key)
     }
 
