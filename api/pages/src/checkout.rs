@@ -276,7 +276,7 @@ impl BuyerAccount {
         self.marked(price) == Some(agent.id)
     }
 
-    fn may_buy(&self, price: MicroUsdc) -> bool {
+    fn affords(&self, price: MicroUsdc) -> bool {
         self.marked(price).is_some()
     }
 }
@@ -336,6 +336,6 @@ mod tests {
         assert_eq!(account.marked(price), Some(first));
         // A browser sends nothing for a choice that is not open.
         account.agents.truncate(1);
-        assert!(!account.may_buy(price) && account.may_buy(MicroUsdc(50_000)));
+        assert!(!account.affords(price) && account.affords(MicroUsdc(50_000)));
     }
 }

@@ -143,7 +143,8 @@ pub(crate) async fn ask_for_person(cx: &Cx, ask: PersonAsk) -> Result<PersonAske
 }
 
 /// Buys what a row waits for, by the yes of the person who is signed in.
-pub(crate) async fn yes(cx: &Cx, id: ApprovalId) -> Result<Approved, ApiError> {
+/// `shown` is the price that the person saw.
+pub(crate) async fn yes(cx: &Cx, id: ApprovalId, shown: Option<MicroUsdc>) -> Result<Approved, ApiError> {
     let (operator, session) = the_person(cx)?;
     // Only for the kind of the item and the name in the trail, neither of which changes.
     let Some(approval) = cx.app.store.money().approval(operator, id, cx.now).await? else {
@@ -153,6 +154,7 @@ pub(crate) async fn yes(cx: &Cx, id: ApprovalId) -> Result<Approved, ApiError> {
         id,
         operator,
         session,
+        shown,
         sale: SaleId::new(cx.now),
         event: LedgerEventId::new(cx.now),
         successor: ApprovalId::new(cx.now),
@@ -172,6 +174,7 @@ pub(crate) async fn no(cx: &Cx, id: ApprovalId) -> Result<DeniedApproval, ApiErr
         id,
         operator,
         session,
+        default_price: default_price(approval.kind),
         now: cx.now,
     };
     Ok(cx.app.store.acting_as(approval.agent).money().deny(new).await?)

@@ -76,6 +76,8 @@ CREATE UNIQUE INDEX approvals_one_waiting ON approvals (agent_id, item_kind, ite
 CREATE INDEX approvals_of_item ON approvals (agent_id, item_kind, item_id);
 CREATE INDEX approvals_of_operator ON approvals (operator_id, id);
 CREATE INDEX approvals_due ON approvals (expires_at) WHERE state = 'waiting';
+CREATE INDEX approvals_waiting ON approvals (operator_id, expires_at) WHERE state = 'waiting' AND asked_by = 'agent';
+CREATE INDEX approvals_of_day ON approvals (operator_id, asked_at) WHERE asked_by = 'agent';
 
 -- The yes that bought it, if one did.
 ALTER TABLE sales ADD COLUMN approval_id {{text}};

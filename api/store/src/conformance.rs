@@ -11,6 +11,7 @@
 
 pub mod accounts;
 pub mod activity;
+pub mod approval_changes;
 pub mod approvals;
 pub mod apps;
 pub mod archive;
@@ -176,10 +177,11 @@ macro_rules! store_suite {
                 purchases_at_once_never_pass_a_cap, one_of_many_purchases_uses_the_cap,
                 egress_is_paid_within_the_caps, limits_are_of_an_operators_own, a_counter_that_lies_is_found;
             approvals: a_purchase_above_the_line_waits_for_a_person, a_yes_buys_once_whatever_comes_at_once,
-                a_yes_never_pays_more_than_was_shown, a_yes_waits_for_caps_and_credits,
-                a_yes_to_what_has_changed_buys_nothing, a_no_binds_for_a_day,
                 a_call_without_a_version_means_what_was_asked, the_lower_line_and_the_greatest_price_hold,
                 a_form_makes_one_row, rows_that_wait_and_letters_have_a_number, a_yes_that_lies_is_found;
+            approval_changes: a_yes_never_pays_more_than_was_shown, a_yes_waits_for_caps_and_credits,
+                a_yes_to_what_has_changed_buys_nothing, a_no_binds_for_a_day, a_no_is_to_the_price_of_its_page,
+                what_was_refunded_is_asked_for_again, a_row_that_an_agent_takes_over_has_the_price_of_now;
             money_model: any_order_of_events_agrees_with_a_model;
             money_usage: egress_is_paid_before_it_is_leased, the_last_bytes_are_leased_once,
                 a_day_of_storage_is_charged_once;

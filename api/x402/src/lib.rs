@@ -36,3 +36,6 @@ pub use check::{MalformedField, RefusalReason};
 pub use facilitator::{Facilitator, PaymentVerdict, SettledKind, Settlement, UnusableAnswer};
 pub use network::{Network, PaymentAsset};
 pub use signature::{WalletKey, WalletSignature};
+
+/// Most bytes of a header that carries a payment or a sign-in.
+pub const MAX_HEADER: usize = 16 << 10;

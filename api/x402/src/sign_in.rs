@@ -11,8 +11,7 @@ use serde::Deserialize;
 use types::Timestamp;
 
 use super::address::keccak;
-use super::wire::MAX_HEADER;
-use super::{Address, Bytes32, Network, WalletSignature};
+use super::{Address, Bytes32, MAX_HEADER, Network, WalletSignature};
 
 /// Time for which a message can be used after it was made.
 pub const SIGN_IN_LIFE: Duration = Duration::from_mins(5);

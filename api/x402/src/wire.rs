@@ -8,10 +8,8 @@ use serde_json::{Map, Value, json};
 use super::check::{MalformedField, RefusalReason};
 use super::extensions::{self, ChallengeExtensions};
 use super::signature::SignatureError;
-use super::{Address, Authorization, PaymentAsset, WalletSignature};
+use super::{Address, Authorization, MAX_HEADER, PaymentAsset, WalletSignature};
 
-/// Most bytes of a header that carries a payment.
-pub const MAX_HEADER: usize = 16 << 10;
 /// Seconds within which a payment must be made.
 pub const MAX_TIMEOUT_SECONDS: u64 = 300;
 /// Most digits of an amount.

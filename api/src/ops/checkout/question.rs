@@ -21,6 +21,7 @@ use crate::error::ApiError;
 use crate::ops::page_kit::{id, instant, missing, page, page_layout};
 use crate::ops::spend_lines;
 use crate::rules::approvals;
+use crate::rules::reading::MAX_EXACT_INTEGER;
 
 const PATH: &str = "/console/approvals/{id}";
 
@@ -58,6 +59,18 @@ struct QuestionPath {
     /// Id of the question.
     #[schemars(length(max = 64))]
     id: String,
+}
+
+/// Decision of a person.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct QuestionForm {
+    /// Id of the question.
+    #[schemars(length(max = 64))]
+    id: String,
+    /// Price that the page showed, in micro-USDC.
+    #[schemars(range(min = 0, max = MAX_EXACT_INTEGER))]
+    price: Option<u64>,
 }
 
 async fn show(cx: Cx, input: QuestionPath) -> Result<PageResponse, ApiError> {
@@ -167,9 +180,10 @@ async fn app(
     Ok((found.map(crate::ops::console::app_name), Some(line)))
 }
 
-async fn yes(cx: Cx, input: QuestionPath) -> Result<PageResponse, ApiError> {
+async fn yes(cx: Cx, input: QuestionForm) -> Result<PageResponse, ApiError> {
     let approval: ApprovalId = id(&input.id, "question")?;
-    match approvals::yes(&cx, approval).await? {
+    let shown = input.price.and_then(|price| i64::try_from(price).ok()).map(MicroUsdc);
+    match approvals::yes(&cx, approval, shown).await? {
         Approved::Bought(row) => match row.sale {
             Some(sale) => PageResponse::see(&super::receipt::path(sale)),
             None => Err(ApiError::internal("a purchase that was approved has no sale")),
@@ -190,7 +204,7 @@ async fn yes(cx: Cx, input: QuestionPath) -> Result<PageResponse, ApiError> {
     }
 }
 
-async fn no(cx: Cx, input: QuestionPath) -> Result<PageResponse, ApiError> {
+async fn no(cx: Cx, input: QuestionForm) -> Result<PageResponse, ApiError> {
     let approval: ApprovalId = id(&input.id, "question")?;
     match approvals::no(&cx, approval).await? {
         DeniedApproval::Denied(_) => PageResponse::see(&path(approval)),

@@ -18,7 +18,7 @@ use super::entitlements::Owner;
 use super::items::Offer;
 use super::post::locked_balance;
 use super::sales::{NewSale, Recorded, record};
-use super::spending::{HeldLimits, SpendCapped, SpendCharge, Spender};
+use super::spending::{self, HeldLimits, SpendCapped, SpendCharge, Spender};
 use super::{Money, Sale, items};
 use crate::Error;
 use crate::query::{sql, tx};
@@ -213,7 +213,7 @@ async fn buy(cx: &mut AnyConnection, new: &NewPurchase) -> Result<Change<Purchas
         return ask(cx, asked).await;
     }
     // Counted before anything else is written, and under a lock: of purchases at once none passes a cap with another.
-    let counted = match limits.count(cx, charge).await? {
+    let counted = match spending::count(cx, spender, charge).await? {
         Ok(counted) => counted,
         Err(capped) => {
             // The purchase that took what was left of the cap may have been one of this item.
@@ -413,7 +413,12 @@ pub(super) async fn sell(
 }
 
 /// Returns the highest version of an item that an operator has bought.
-async fn owned(cx: &mut AnyConnection, operator: OperatorId, kind: ItemKind, item: &str) -> Result<Option<u64>, Error> {
+pub(super) async fn owned(
+    cx: &mut AnyConnection,
+    operator: OperatorId,
+    kind: ItemKind,
+    item: &str,
+) -> Result<Option<u64>, Error> {
     sql!(
         "SELECT max_version FROM entitlements WHERE owner = $1 AND item_kind = $2 AND item_id = $3",
         Owner::Operator(operator).to_string(),

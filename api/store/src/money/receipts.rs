@@ -23,8 +23,15 @@ row! {
         pub transaction: Option<String> = "payments.transaction_hash AS transaction_hash",
         /// Slug of a dataset.
         pub slug: Option<String> = "projects.slug AS slug",
-        /// Content root of the version of a dataset: 64 hexadecimal digits.
-        pub root: Option<String> = "versions.root AS root",
+        /// Content root of the version of a dataset: 64 hexadecimal digits. That which was sold, also if it was lost and its
+        /// number was given again.
+        pub root: Option<String> = "COALESCE(
+            (SELECT lost_versions.root FROM lost_versions
+             JOIN losses ON losses.project_id = lost_versions.project_id AND losses.number = lost_versions.loss
+             WHERE lost_versions.project_id = projects.id AND lost_versions.version = sales.version
+               AND losses.accepted_at >= sales.sold_at
+             ORDER BY losses.number LIMIT 1),
+            versions.root) AS root",
         /// Licence of the item.
         pub license: String = "COALESCE(projects.license, chains.license) AS license",
         /// Text of the version of a unit, unless it was erased.

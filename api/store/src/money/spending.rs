@@ -305,55 +305,58 @@ impl HeldLimits {
         }
         Ok(None)
     }
+}
 
-    /// Counts a charge: the agent before the app, the day before the month. After a cap that it does not fit, the change
-    /// must be undone.
-    pub(super) async fn count(
-        self,
-        cx: &mut AnyConnection,
-        charge: SpendCharge,
-    ) -> Result<Result<CountedCharge, SpendCapped>, Error> {
-        let (day, month) = (day_of(charge.now), month_of(charge.now));
-        let mut counted = Vec::with_capacity(self.0.len());
-        for (owner, limits) in self.0 {
-            mutate!(Bug::StaleCounter => super::faults::write_stale_counter(cx, &owner.to_string()).await?);
-            // One statement adds and returns, and the rows stay locked until the transaction ends: of two charges at
-            // once the second sees the sum of both.
-            let rows = sql!(
-                "INSERT INTO spend_used (owner, period, used) VALUES ($1, $2, $4), ($1, $3, $4)
-                 ON CONFLICT (owner, period) DO UPDATE SET used = spend_used.used + excluded.used
-                 RETURNING period, used",
-                owner.to_string(),
-                day.as_str(),
-                month.as_str(),
-                charge.amount.0
-            )
-            .rows(cx)
-            .await?;
-            let (mut on_day, mut in_month) = (charge.amount, charge.amount);
-            for row in &rows {
-                let used = row.get("used")?;
-                if row.value::<&str>("period")? == day {
-                    on_day = used;
-                } else {
-                    in_month = used;
-                }
+/// Counts a charge of a spender: the agent before the app, the day before the month. After a cap that it does not fit, the
+/// change must be undone.
+pub(super) async fn count(
+    cx: &mut AnyConnection,
+    spender: Option<Spender>,
+    charge: SpendCharge,
+) -> Result<Result<CountedCharge, SpendCapped>, Error> {
+    let (day, month) = (day_of(charge.now), month_of(charge.now));
+    let mut sums = Vec::with_capacity(2);
+    for owner in spender.into_iter().flat_map(Spender::owners) {
+        mutate!(Bug::StaleCounter => super::faults::write_stale_counter(cx, &owner.to_string()).await?);
+        // One statement adds and returns, and the rows stay locked until the transaction ends: of two charges at once the
+        // second sees the sum of both.
+        let rows = sql!(
+            "INSERT INTO spend_used (owner, period, used) VALUES ($1, $2, $4), ($1, $3, $4)
+             ON CONFLICT (owner, period) DO UPDATE SET used = spend_used.used + excluded.used
+             RETURNING period, used",
+            owner.to_string(),
+            day.as_str(),
+            month.as_str(),
+            charge.amount.0
+        )
+        .rows(cx)
+        .await?;
+        let (mut on_day, mut in_month) = (charge.amount, charge.amount);
+        for row in &rows {
+            let used = row.get("used")?;
+            if row.value::<&str>("period")? == day {
+                on_day = used;
+            } else {
+                in_month = used;
             }
-            if let Some(capped) = capped(cx, owner, &limits, charge, (on_day, in_month)).await? {
-                return Ok(Err(capped));
-            }
-            counted.push(CountedOwner {
-                owner,
-                limits,
-                on_day,
-                in_month,
-            });
         }
-        Ok(Ok(CountedCharge {
-            charge,
-            owners: counted,
-        }))
+        sums.push((on_day, in_month));
     }
+    // Read once the counters are locked, so that a limit holds from the moment at which it is set.
+    let held = HeldLimits::of(cx, spender).await?;
+    let mut owners = Vec::with_capacity(sums.len());
+    for ((owner, limits), (on_day, in_month)) in held.0.into_iter().zip(sums) {
+        if let Some(capped) = capped(cx, owner, &limits, charge, (on_day, in_month)).await? {
+            return Ok(Err(capped));
+        }
+        owners.push(CountedOwner {
+            owner,
+            limits,
+            on_day,
+            in_month,
+        });
+    }
+    Ok(Ok(CountedCharge { charge, owners }))
 }
 
 impl CountedCharge {
@@ -445,20 +448,25 @@ async fn is_refunded(
     period: SpendPeriod,
     now: Timestamp,
 ) -> Result<bool, Error> {
-    let day = if period == SpendPeriod::Day {
-        day_of(now)
+    let (begin, day) = if period == SpendPeriod::Day {
+        (Timestamp::of_day(now.day()), day_of(now))
     } else {
-        String::new()
+        (Timestamp::of_month(now.month()), String::new())
     };
+    // Few sales are refunded, and an owner may have many charges: the statement begins with the refunds, in this order on
+    // every engine that keeps the order of a cross join.
     let found = sql!(
-        "SELECT spends.event_id FROM spends
-         JOIN ledger_events ON ledger_events.id = spends.event_id
-         JOIN sales ON sales.id = ledger_events.key
-         WHERE spends.owner = $1 AND spends.month = $2 AND ($3 = '' OR spends.day = $3)
-           AND sales.state IN ('refunded', 'trial_refunded') LIMIT 1",
+        "SELECT spends.event_id FROM disputes
+         CROSS JOIN ledger_events
+         CROSS JOIN spends
+         WHERE disputes.state = 'refunded' AND disputes.opened_at >= $4
+           AND ledger_events.kind IN ('sale', 'trial_sale') AND ledger_events.key = disputes.sale_id
+           AND spends.event_id = ledger_events.id
+           AND spends.owner = $1 AND spends.month = $2 AND ($3 = '' OR spends.day = $3) LIMIT 1",
         owner.to_string(),
         month_of(now),
-        day
+        day,
+        begin
     )
     .row_if_any(cx)
     .await?;

@@ -10,7 +10,7 @@ use types::{LedgerEventId, OperatorId, Timestamp};
 
 use super::Money;
 use super::post::{Posted, Posting, locked_balance, post};
-use super::spending::{HeldLimits, SpendCapped, SpendCharge, Spender};
+use super::spending::{self, SpendCapped, SpendCharge, Spender};
 use crate::Error;
 use crate::query::{sql, tx};
 use crate::row::{Columns, bigint};
@@ -112,7 +112,7 @@ impl Money<'_> {
                         amount: need,
                         now: lease.now,
                     };
-                    let counted = match HeldLimits::of(cx, lease.spender).await?.count(cx, charge).await? {
+                    let counted = match spending::count(cx, lease.spender, charge).await? {
                         Ok(counted) => counted,
                         Err(capped) => return Ok(Change::Undo(EgressLeased::Capped { need, capped })),
                     };

@@ -107,6 +107,7 @@ impl Scene {
             id: id.parse().unwrap(),
             operator: self.buyer,
             session: SessionId::new(now),
+            shown: None,
             sale: SaleId::new(now),
             event: LedgerEventId::new(now),
             successor: ApprovalId::new(now),
@@ -283,6 +284,7 @@ async fn a_no_is_told_to_the_agent_for_a_day() {
         id: asked["approval"]["id"].as_str().unwrap().parse().unwrap(),
         operator: scene.buyer,
         session: SessionId::new(now),
+        default_price: pay::DEFAULT_DATASET_PRICE,
         now,
     };
     let denied = scene.service.app.store.money().deny(no).await.unwrap();

@@ -11,7 +11,7 @@ use super::{
 use crate::Error;
 use crate::accounts::{self, Mail};
 use crate::apps;
-use crate::money::purchase::{Purchased, WantedItem, find_for_sale};
+use crate::money::purchase::{Purchased, WantedItem, find_for_sale, owned};
 use crate::money::{Money, Spender};
 use crate::query::{sql, text, tx};
 use crate::row::{Columns, bigint, texts};
@@ -225,15 +225,20 @@ pub(in crate::money) async fn ask(cx: &mut AnyConnection, ask: AgentAsk<'_>) -> 
         if row.asked_by == AskedBy::Agent {
             return Ok(Change::Undo(Purchased::Waiting(Box::new(row.clone()))));
         }
-        // A person began it on a page. From now on the agent waits for it too, and the person is told.
+        // A person began it on a page. From now on the agent waits for it too, at the price of now, and the person is told.
+        if is_full(cx, spender.agent, now).await? {
+            return Ok(Change::Undo(Purchased::TooManyWaiting));
+        }
         let taken = sql!(
-            "UPDATE approvals SET asked_by = 'agent', connection_id = $2, reason = $3, asked_at = $4, expires_at = $5
+            "UPDATE approvals SET asked_by = 'agent', connection_id = $2, reason = $3, asked_at = $4, expires_at = $5,
+                    price = $6
              WHERE id = $1 AND state = 'waiting'",
             row.id,
             spender.app,
             new.reason.as_deref(),
             now,
-            now.plus(APPROVAL_LASTS)
+            now.plus(APPROVAL_LASTS),
+            price.0
         )
         .run(cx)
         .await?;
@@ -241,8 +246,9 @@ pub(in crate::money) async fn ask(cx: &mut AnyConnection, ask: AgentAsk<'_>) -> 
             return waiting(cx, operator, row.id, new.letter.clone(), now).await;
         }
     }
-    if let Some(row) = before.bought(version) {
-        // The yes came between the look at what is owned and the lock.
+    let owned = owned(cx, operator, kind, item).await?.filter(|owned| *owned >= version);
+    if let (Some(row), Some(_)) = (before.bought(version), owned) {
+        // The yes came between the look at what is owned and the lock. What was refunded is not owned any more.
         return Ok(Change::Undo(Purchased::Approved {
             version,
             approval: Box::new(row.clone()),
@@ -258,7 +264,7 @@ pub(in crate::money) async fn ask(cx: &mut AnyConnection, ask: AgentAsk<'_>) -> 
         version,
     };
     key.expire(cx, now).await?;
-    if count_waiting(cx, spender.agent, AskedBy::Agent, now).await? >= i64::from(MAX_WAITING_APPROVALS) {
+    if is_full(cx, spender.agent, now).await? {
         return Ok(Change::Undo(Purchased::TooManyWaiting));
     }
     let row = NewApprovalRow {
@@ -485,6 +491,12 @@ async fn of_form(
         form
     );
     optional(statement, cx, now).await
+}
+
+/// Returns true if as many rows that an agent asked for wait as may.
+async fn is_full(cx: &mut AnyConnection, agent: AgentId, now: Timestamp) -> Result<bool, Error> {
+    let waiting = count_waiting(cx, agent, AskedBy::Agent, now).await?;
+    Ok(waiting >= i64::from(MAX_WAITING_APPROVALS))
 }
 
 /// Returns the number of rows of an agent that wait.

@@ -11,7 +11,7 @@ use crate::Error;
 use crate::accounts::lock_suspended;
 use crate::apps;
 use crate::money::purchase::{CreditSale, GoodsForSale, NotSold, Purchased, WantedItem, find_for_sale, sell};
-use crate::money::spending::{HeldLimits, SpendCapped, SpendCharge, Spender};
+use crate::money::spending::{self, SpendCapped, SpendCharge, Spender};
 use crate::money::{Money, SaleTerms};
 use crate::query::{sql, tx};
 use crate::writer::Change;
@@ -25,6 +25,8 @@ pub struct NewYes {
     pub operator: OperatorId,
     /// Session that decides.
     pub session: SessionId,
+    /// Price that the person saw, in micro-USDC; that of the row if absent. More is never paid.
+    pub shown: Option<MicroUsdc>,
     /// Id of the sale.
     pub sale: SaleId,
     /// Id of the event of the ledger.
@@ -80,6 +82,8 @@ pub struct NewNo {
     pub operator: OperatorId,
     /// Session that decides.
     pub session: SessionId,
+    /// Price of an item of the kind without a price of its own.
+    pub default_price: MicroUsdc,
     /// Time of the decision.
     pub now: Timestamp,
 }
@@ -137,7 +141,9 @@ impl Money<'_> {
                     return Ok(Change::Undo(DeniedApproval::Missing));
                 };
                 Ok(if denied > 0 {
-                    Change::Keep(DeniedApproval::Denied(row))
+                    Change::Keep(DeniedApproval::Denied(Box::new(
+                        refused(cx, *row, new.default_price).await?,
+                    )))
                 } else if row.state == ApprovalState::Denied {
                     Change::Undo(DeniedApproval::Denied(row))
                 } else {
@@ -145,6 +151,35 @@ impl Money<'_> {
                 })
             }))
             .await
+    }
+}
+
+/// Writes the price that a person said no to: that of now, if it has fallen since the row was asked for. Only a lower one
+/// is another question.
+async fn refused(
+    cx: &mut AnyConnection,
+    row: PurchaseApproval,
+    default_price: MicroUsdc,
+) -> Result<PurchaseApproval, Error> {
+    let goods = find_for_sale(cx, &wanted(&row, default_price)).await?;
+    let Some(price) = goods.ok().map(|goods| goods.price).filter(|price| *price < row.price) else {
+        return Ok(row);
+    };
+    sql!("UPDATE approvals SET price = $2 WHERE id = $1", row.id, price.0)
+        .run(cx)
+        .await?;
+    Ok(PurchaseApproval { price, ..row })
+}
+
+/// Returns what a row waits for.
+fn wanted(row: &PurchaseApproval, default_price: MicroUsdc) -> WantedItem<'_> {
+    WantedItem {
+        kind: row.kind,
+        item: &row.item,
+        // The version of the row, also if there is a newer one. A unit has no version to choose.
+        version: Some(Version(row.version)).filter(|_| row.kind == ItemKind::Dataset),
+        buyer: row.operator,
+        default_price,
     }
 }
 
@@ -182,20 +217,14 @@ async fn approve(cx: &mut AnyConnection, new: &NewYes) -> Result<Change<Option<A
     {
         return end(cx, new, StaleReason::App, None).await;
     }
-    let wanted = WantedItem {
-        kind: row.kind,
-        item: &row.item,
-        // The version of the row, also if there is a newer one. A unit has no version to choose.
-        version: Some(Version(row.version)).filter(|_| row.kind == ItemKind::Dataset),
-        buyer: row.operator,
-        default_price: new.terms.default_price,
-    };
-    let goods = match find_for_sale(cx, &wanted).await? {
+    let goods = match find_for_sale(cx, &wanted(&row, new.terms.default_price)).await? {
         Ok(goods) => goods,
         Err(Purchased::Owned { .. }) => return end(cx, new, StaleReason::Owned, None).await,
         Err(_) => return end(cx, new, StaleReason::Item, None).await,
     };
-    let is_above = goods.price > row.price;
+    // The row may have been brought to a higher price in another window of the person.
+    let most = new.shown.map_or(row.price, |shown| shown.min(row.price));
+    let is_above = goods.price > most;
     mutate!(Bug::YesWithoutPrice => let is_above = false);
     if is_above {
         return end(cx, new, StaleReason::Price, Some((&row, &goods))).await;
@@ -219,7 +248,7 @@ async fn buy(
         amount: goods.price,
         now: new.now,
     };
-    let counted = match HeldLimits::of(cx, Some(spender)).await?.count(cx, charge).await? {
+    let counted = match spending::count(cx, Some(spender), charge).await? {
         Ok(counted) => counted,
         Err(capped) => return Ok(Change::Undo(Some(Approved::Capped(capped)))),
     };
