@@ -180,10 +180,12 @@ fn unaliased(expr: &Expr) -> Expr {
     expr.clone().unalias_nested().data
 }
 
-/// Expressions of an ORDER BY.
+/// Columns of an ORDER BY. Columns of the select list and of its input can have the same names, so they are kept apart.
 struct SortKeys<'a> {
-    /// As they are over the select list, and as they are over its input.
-    keys: HashSet<Expr>,
+    /// Columns of the select list.
+    outputs: HashSet<Column>,
+    /// What these columns are, over the input of the select list.
+    sources: HashSet<Expr>,
     /// Select list below the ORDER BY.
     projection: Option<&'a Projection>,
     input: &'a LogicalPlan,
@@ -201,30 +203,31 @@ impl<'a> SortKeys<'a> {
             other => (None, other),
         };
         let mut of = Self {
-            keys: HashSet::new(),
+            outputs: HashSet::new(),
+            sources: HashSet::new(),
             projection,
             input,
         };
         for key in &sort.expr {
-            let key = unaliased(&key.expr);
-            if let Expr::Column(column) = &key {
-                of.keys.extend(of.source(column));
+            if let Expr::Column(column) = unaliased(&key.expr) {
+                of.sources.extend(of.source(&column));
+                of.outputs.insert(column);
             }
-            of.keys.insert(key);
         }
         of
     }
 
-    /// Returns the expression of the select list that a column is.
+    /// Returns the expression of the select list that a column is; the column itself without a select list.
     fn source(&self, column: &Column) -> Option<Expr> {
-        let projection = self.projection?;
+        let Some(projection) = self.projection else {
+            return Some(Expr::Column(column.clone()));
+        };
         let index = projection.schema.maybe_index_of_column(column)?;
         projection.expr.get(index).map(unaliased)
     }
 
     fn has(&self, column: &Column) -> bool {
-        self.keys.contains(&Expr::Column(column.clone()))
-            || self.source(column).is_some_and(|source| self.keys.contains(&source))
+        self.outputs.contains(column) || self.source(column).is_some_and(|source| self.sources.contains(&source))
     }
 
     /// Tells if the rows are groups, and every expression that they are grouped by is a key.
@@ -238,11 +241,9 @@ impl<'a> SortKeys<'a> {
             return false;
         };
         let is_set = |expr: &Expr| matches!(expr, Expr::GroupingSet(_));
+        let groups = schema.columns().into_iter().take(group_expr.len());
         !group_expr.is_empty()
             && !group_expr.iter().any(is_set)
-            && group_expr
-                .iter()
-                .zip(schema.columns())
-                .all(|(expr, column)| self.keys.contains(&unaliased(expr)) || self.keys.contains(&Expr::Column(column)))
+            && groups.map(Expr::Column).all(|group| self.sources.contains(&group))
     }
 }

@@ -57,6 +57,15 @@ async fn a_statement_is_repeatable_or_says_why_not() {
         ("SELECT id FROM records ORDER BY seq", vec![Order]),
         ("SELECT device, id FROM records ORDER BY seq, id", vec![Order]),
         ("SELECT seq % 2 = 0 AS even, id FROM records ORDER BY even", vec![Order]),
+        // A column of the answer can be called like another one below it.
+        (
+            "SELECT a AS b, b AS a FROM (SELECT seq % 7 AS a, lower(id) AS b FROM records) ORDER BY b",
+            vec![Order],
+        ),
+        (
+            "SELECT count(*) AS a, max(x) FROM (SELECT lower(device) AS a, id AS x FROM records) GROUP BY a ORDER BY a",
+            vec![Order],
+        ),
         // Intervals of one length are shown as they are.
         (
             "SELECT CASE WHEN ok THEN INTERVAL '1 month' ELSE INTERVAL '30 days' END AS i FROM records ORDER BY i",
