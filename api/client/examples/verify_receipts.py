@@ -80,7 +80,7 @@ def terms(jws, keys):
     members = RECEIPT if "payer" in payload else OFFER
     need(set(payload) - {"transaction"} == members and ("payer" in payload or "transaction" not in payload), "other members")
     need(payload["version"] == 1, "another version")
-    need(did == "did:web:" + urllib.parse.urlsplit(payload["resourceUrl"]).netloc.replace(":", "%3A"), "another service")  # 14
+    need(did == "did:web:" + urllib.parse.urlsplit(payload["resourceUrl"]).netloc.lower().replace(":", "%3A"), "another service")  # 14
     may_sign(keys[name], instant(payload["issuedAt"] if "payer" in payload else payload["validUntil"] - 300))
     try:
         key = Ed25519PublicKey.from_public_bytes(of_base64(keys[name]["publicKey"], 32))

@@ -116,6 +116,21 @@ impl KnownKeys {
         Ok(found)
     }
 
+    /// Returns the addresses of the services that were met with a key, in order.
+    ///
+    /// # Errors
+    /// A file of known keys that cannot be read.
+    pub fn servers_with(&self, key: KeyId) -> Result<Vec<String>, Error> {
+        let book = self.book()?;
+        let mut found = Vec::new();
+        for (server, entry) in &book.servers {
+            if document(entry)?.is_some_and(|keys| keys.get(key).is_some()) {
+                found.push(server.clone());
+            }
+        }
+        Ok(found)
+    }
+
     fn book(&self) -> Result<KeyBook, Error> {
         match files::read(&self.path)? {
             None => Ok(KeyBook::default()),

@@ -181,7 +181,8 @@ macro_rules! store_suite {
                 a_form_makes_one_row, rows_that_wait_and_letters_have_a_number, a_yes_that_lies_is_found;
             approval_changes: a_yes_never_pays_more_than_was_shown, a_yes_waits_for_caps_and_credits,
                 a_yes_to_what_has_changed_buys_nothing, a_no_binds_for_a_day, a_no_is_to_the_price_of_its_page,
-                what_was_refunded_is_asked_for_again, a_row_that_an_agent_takes_over_has_the_price_of_now;
+                what_was_refunded_is_asked_for_again, a_row_that_an_agent_takes_over_has_the_price_of_now,
+                the_first_of_many_questions_of_a_person_gives_way;
             money_model: any_order_of_events_agrees_with_a_model;
             money_usage: egress_is_paid_before_it_is_leased, the_last_bytes_are_leased_once,
                 a_day_of_storage_is_charged_once;

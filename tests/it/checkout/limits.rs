@@ -3,8 +3,8 @@
 use serde_json::json;
 use tests::apps::{App, REDIRECT, Wish};
 
-use super::{Scene, fields, limit, place, send};
-use crate::accounts::{now, on_each};
+use super::{Scene, place, send};
+use crate::accounts::on_each;
 use crate::sql_page::text;
 
 /// Approves a claim with a cap; without an amount nothing is approved.

@@ -5,7 +5,7 @@
 use pages::{BuyPage, BuyerAccount, Checkout, CheckoutState, PaymentWay, WalletOffer};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::{MAX_WAITING_APPROVALS, PersonAsked};
+use store::PersonAsked;
 use types::money::MicroUsdc;
 use types::vocabulary::ItemKind;
 use types::{ApprovalId, OperatorId, UnitId, Version};
@@ -16,7 +16,6 @@ use crate::call::operation::Operations;
 use crate::call::spec::{GuardedItem, Spec};
 use crate::call::view::PageResponse;
 use crate::call::visit;
-use crate::codes::ErrorCode;
 use crate::config::top_up_path;
 use crate::error::ApiError;
 use crate::ids;
@@ -331,13 +330,6 @@ async fn ask(cx: Cx, input: AskToBuyForm) -> Result<PageResponse, ApiError> {
         PersonAsked::PriceAbove(_) => PageResponse::see(&format!("{}was={price}", found.page)),
         PersonAsked::NotSold => PageResponse::see(found.page.trim_end_matches(['?', '&'])),
         PersonAsked::Owned { sale } => PageResponse::see(&super::receipt::path(sale)),
-        PersonAsked::Full => {
-            let message = format!(
-                "you began {MAX_WAITING_APPROVALS} purchases as this agent and decided about none; say no to one, or wait \
-                 a day"
-            );
-            Err(ApiError::new(ErrorCode::ApprovalsFull, message))
-        }
         PersonAsked::NoAgent => Err(missing("agent")),
     }
 }

@@ -1,13 +1,19 @@
 //! Scenarios about what changes between a purchase that waits and the decision of a person.
 
+use oauth::AppBudget;
 use types::Version;
+use types::money::MicroUsdc;
 use types::vocabulary::{ApprovalState, AskedBy, ItemKind, SpendPeriod, StaleReason};
 
-use super::approvals::{DAY, NOW, PRICE, asking, choice, no, reprice, row, waiting, yes, yes_at};
+use super::approvals::{DAY, NOW, PRICE, always, asking, choice, no, reprice, row, waiting, yes, yes_at};
 use super::fixture::{agent, at, open};
 use super::money::{balances, dispute, faults, merge, resolve};
+use super::money_check::plant;
 use super::spending::{Shop, connect, micro};
-use crate::{Approved, DeniedApproval, DisputeResolution, NewPurchase, NewYes, PersonAsked, Purchased, SpendLimits};
+use crate::{
+    Approved, DeniedApproval, DisputeResolution, MAX_WAITING_APPROVALS, NewPurchase, NewYes, PersonAsked, Purchased,
+    SpendLimits,
+};
 
 /// A yes to a price that has risen buys nothing and asks anew; a lower price is what is paid.
 pub async fn a_yes_never_pays_more_than_was_shown(url: &str) {
@@ -285,4 +291,29 @@ pub async fn a_row_that_an_agent_takes_over_has_the_price_of_now(url: &str) {
     reprice(&shop, &store, 0, PRICE / 2, 20).await;
     let taken = waiting(&shop, &store, 0, None, 30).await;
     assert_eq!((taken.id, taken.price.0), (begun.id, PRICE / 2));
+}
+
+/// A person who leaves many questions undecided begins another all the same: the first one gives way.
+pub async fn the_first_of_many_questions_of_a_person_gives_way(url: &str) {
+    let store = open(url).await;
+    let most = usize::try_from(MAX_WAITING_APPROVALS).unwrap();
+    let shop = Shop::of(&store, most + 1).await;
+    let mut begun = Vec::new();
+    for (item, now) in (0..=most).zip(10..) {
+        let choice = choice(&shop, item, &format!("f{item}"), now);
+        let asked = store.money().approval_ask(choice).await.unwrap();
+        let PersonAsked::Row(asked) = asked else {
+            unreachable!("it is for sale");
+        };
+        begun.push(asked.id);
+    }
+    let mut states = Vec::new();
+    for id in begun {
+        states.push(row(&shop, &store, id, 50).await.state);
+    }
+    assert_eq!(states[0], ApprovalState::Expired);
+    assert!(
+        states[1..].iter().all(|state| *state == ApprovalState::Waiting),
+        "{states:?}"
+    );
 }

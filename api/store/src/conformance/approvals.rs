@@ -24,7 +24,7 @@ pub(super) const DAY: i64 = 86_400;
 pub(super) const NOW: i64 = 90 * DAY;
 
 /// Limits that ask for every purchase.
-fn always() -> SpendLimits {
+pub(super) fn always() -> SpendLimits {
     SpendLimits {
         approve_above: Some(micro(0)),
         ..SpendLimits::default()
@@ -187,6 +187,7 @@ pub async fn a_purchase_above_the_line_waits_for_a_person(url: &str) {
         operator: eve,
         session: SessionId::new(at(51)),
         now: at(51),
+        default_price: terms().default_price,
     };
     assert_eq!(money.deny(foreign).await.unwrap(), DeniedApproval::Missing);
     assert_eq!(row(&shop, &store, second.id, 52).await.state, ApprovalState::Waiting);
@@ -228,6 +229,7 @@ pub async fn a_yes_buys_once_whatever_comes_at_once(url: &str) {
         operator: shop.market.buyer,
         session: SessionId::new(at(40)),
         now: at(40),
+        default_price: terms().default_price,
     };
     let decided = race(stores.clone(), 20, move |store, number| {
         let click = NewYes {

@@ -7,6 +7,7 @@ use std::fs;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
+use client::KnownKeys;
 use proof::jws::CompactJws;
 use proof::{KeyId, QueryReceipt, SaleReceipt, Statement as _};
 use serde::Deserialize;
@@ -70,6 +71,14 @@ impl Receipt {
     }
 }
 
+/// Returns whose keys are trusted for a key: the services that were met with it, or the file that names them.
+fn service(arguments: &ReceiptArgs, known: &KnownKeys, key: KeyId) -> anyhow::Result<String> {
+    Ok(match &arguments.keys {
+        Some(file) => format!("the keys in {}", file.display()),
+        None => known.servers_with(key)?.join(", "),
+    })
+}
+
 /// Checks a receipt and prints what holds.
 ///
 /// # Errors
@@ -83,7 +92,8 @@ pub(super) async fn run(arguments: &ReceiptArgs) -> anyhow::Result<ExitCode> {
     let (format, key) = match receipt {
         Receipt::Terms(jws) => {
             compares_nothing(arguments)?;
-            return sale_receipt::terms(&jws, &trusted(CompactJws::parse(&jws)?.key())?);
+            let key = CompactJws::parse(&jws)?.key();
+            return sale_receipt::terms(&jws, &trusted(key)?, &service(arguments, &known, key)?);
         }
         Receipt::Statement { format, key } => (format, key),
     };
@@ -99,7 +109,7 @@ pub(super) async fn run(arguments: &ReceiptArgs) -> anyhow::Result<ExitCode> {
         }
         SaleReceipt::FORMAT => {
             compares_nothing(arguments)?;
-            sale_receipt::run(&text, &trusted(key)?)
+            sale_receipt::run(&text, &trusted(key)?, &service(arguments, &known, key)?)
         }
         other => bail!(
             "`{shown}` is of the format `{}`, which this program does not know",

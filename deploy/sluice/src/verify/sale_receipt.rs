@@ -11,11 +11,11 @@ use types::money::MicroUsdc;
 
 use crate::terminal;
 
-/// Checks the receipt of a sale with keys that are trusted, and prints what it states.
+/// Checks the receipt of a sale with keys that are trusted, which are those of `service`, and prints what it states.
 ///
 /// # Errors
 /// A receipt that is forged, cut or revoked.
-pub(super) fn run(text: &[u8], keys: &Keys) -> anyhow::Result<ExitCode> {
+pub(super) fn run(text: &[u8], keys: &Keys, service: &str) -> anyhow::Result<ExitCode> {
     let verified = VerifiedStatement::<SaleReceipt>::parse(text, keys)?;
     let receipt = verified.statement();
     let content = match (receipt.content_root, receipt.body_sha256) {
@@ -55,6 +55,7 @@ pub(super) fn run(text: &[u8], keys: &Keys) -> anyhow::Result<ExitCode> {
         ("buyer", format!("{}, {agent}{approval}", receipt.buyer)),
         ("licence", receipt.license.clone()),
         ("ledger", format!("event {}", receipt.ledger_event)),
+        ("service", service.to_owned()),
     ] {
         terminal::line(&terminal::plain(&format!("  {name:<8} {value}")))?;
     }
@@ -69,7 +70,7 @@ fn amount(micro: u64) -> MicroUsdc {
 ///
 /// # Errors
 /// One that is forged, cut or revoked, or for an address of another service.
-pub(super) fn terms(jws: &str, keys: &Keys) -> anyhow::Result<ExitCode> {
+pub(super) fn terms(jws: &str, keys: &Keys, service: &str) -> anyhow::Result<ExitCode> {
     let verified = VerifiedTerms::parse(jws, keys)?;
     let key = verified.key();
     let text = match verified.terms() {
@@ -103,6 +104,7 @@ pub(super) fn terms(jws: &str, keys: &Keys) -> anyhow::Result<ExitCode> {
     for line in text.lines() {
         terminal::line(&terminal::plain(line))?;
     }
+    terminal::line(&terminal::plain(&format!("  service  {service}")))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -91,8 +91,6 @@ pub enum PersonAsked {
         /// Sale by which it has it.
         sale: SaleId,
     },
-    /// The person left too many rows of this agent undecided.
-    Full,
     /// The operator has no such agent, or it was removed or taken down.
     NoAgent,
 }
@@ -162,7 +160,17 @@ async fn choose(cx: &mut AnyConnection, new: &NewPersonAsk) -> Result<Change<Per
     }
     key.expire(cx, new.now).await?;
     if count_waiting(cx, new.agent, AskedBy::Person, new.now).await? >= i64::from(MAX_WAITING_APPROVALS) {
-        return Ok(Change::Undo(PersonAsked::Full));
+        // Somebody who looks at many things decides about few of them: what was begun first gives way.
+        sql!(
+            "UPDATE approvals SET state = 'expired'
+             WHERE id = (SELECT id FROM approvals
+                         WHERE agent_id = $1 AND asked_by = 'person' AND state = 'waiting' AND expires_at > $2
+                         ORDER BY asked_at, id LIMIT 1)",
+            new.agent,
+            new.now
+        )
+        .run(cx)
+        .await?;
     }
     let row = NewApprovalRow {
         id: new.id,
