@@ -5,7 +5,7 @@ use std::pin::Pin;
 use types::fault::{InjectedBug, turns_red};
 
 use super::fresh_file;
-use crate::conformance::{approvals, money, payouts, spending};
+use crate::conformance::{approval_changes, money, payouts, spending};
 
 type Running<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
@@ -41,7 +41,7 @@ fn every_planted_bug_of_money_turns_a_scenario_red() {
             Box::pin(spending::a_purchase_fits_the_cap_of_one(url))
         }),
         (InjectedBug::YesWithoutPrice, |url| {
-            Box::pin(approvals::a_yes_never_pays_more_than_was_shown(url))
+            Box::pin(approval_changes::a_yes_never_pays_more_than_was_shown(url))
         }),
     ];
     for (bug, scenario) in planted {
