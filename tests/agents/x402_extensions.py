@@ -7,7 +7,6 @@ import sys
 
 import requests
 from eth_account import Account
-from eth_account.messages import encode_defunct
 from x402 import x402ClientSync
 from x402.extensions.payment_identifier import append_payment_identifier_to_extensions, validate_payment_identifier
 from x402.extensions.sign_in_with_x import create_siwx_payload, encode_siwx_header
@@ -22,16 +21,6 @@ def say(value):
 
 def header(answer, name):
     return json.loads(base64.b64decode(answer.headers[name]))
-
-
-class Signer:
-    """The wallet as the extension wants it."""
-
-    def __init__(self, key):
-        self.key, self.address = key, Account.from_key(key).address
-
-    async def sign_message(self, message, account=None):
-        return Account.sign_message(encode_defunct(text=message), self.key).signature.to_0x_hex()
 
 
 class Identified:
@@ -62,7 +51,7 @@ for line in sys.stdin:
         declared = validate_payment_identifier(required["extensions"]["payment-identifier"])
         sign_in = required["extensions"]["sign-in-with-x"]
         info = {**sign_in["info"], **sign_in["supportedChains"][0]}
-        payload = asyncio.run(create_siwx_payload(info, Signer(given["key"]), order["url"]))
+        payload = asyncio.run(create_siwx_payload(info, Account.from_key(given["key"]), order["url"]))
         again = requests.get(order["url"], headers={"SIGN-IN-WITH-X": encode_siwx_header(payload)})
         receipt = header(paid, "PAYMENT-RESPONSE")["extensions"]["offer-receipt"]["info"]["receipt"]
         say({"done": {"paid": paid.status_code, "declared": declared.valid, "again": again.status_code, "body": paid.json(),

@@ -284,7 +284,8 @@ async fn only_a_form_of_an_own_page_asks_and_decides_and_a_session_buys_nothing_
                 .send(Method::POST, path, &headers, Some(body))
                 .await
                 .unwrap();
-            assert!(place(&sent).starts_with("/signin"), "{path}");
+            // This client follows where it is led.
+            assert!(text(&sent).contains("<title>Sign in"), "{path}: {}", text(&sent));
         }
         // What is somebody else's is not there.
         let other = &scene.seller;

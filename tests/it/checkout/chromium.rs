@@ -53,6 +53,7 @@ async fn a_person_buys_a_dataset_and_a_unit_on_a_phone_and_reads_both() {
     let unit = published(&scene.seller.agent.http).await;
     let page = window(&scene.site, &browser.person(PHONE), &scene.buyer);
     open(&page, &scene, "/projects/tides");
+    page.click(By::Text("Ways to pay $0.50"));
     buy(&page, By::Link("Buy with credits"), "0.50", "a dataset");
     assert!(page.text().contains("wick"), "{}", page.text());
     open(&page, &scene, &format!("/units/{unit}"));

@@ -3,11 +3,13 @@
 use super::*;
 
 /// Statements that undo the migrations from 8 on, which both engines take.
-const UNDO_ACCOUNTS_AND_FLOW: [&str; 129] = [
+const UNDO_ACCOUNTS_AND_FLOW: [&str; 131] = [
     "DROP TABLE approvals",
     "DROP TABLE spends",
     "DROP TABLE spend_used",
     "DROP TABLE spend_limits",
+    "ALTER TABLE sales DROP COLUMN approval_id",
+    "ALTER TABLE sales DROP COLUMN receipt",
     "DELETE FROM _sqlx_migrations WHERE version = 31",
     "DROP TABLE profile_work",
     "DROP TABLE profiles",
