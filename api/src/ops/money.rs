@@ -123,6 +123,7 @@ fn add_purchases(table: &mut Operations) {
                      not sold any more (`not_for_sale`), or costs more than `maxPrice` (`price_changed`).",
                 ),
             ],
+            example: r#"{"maxPrice": "0.50"}"#,
             ..buy
         },
         &[],

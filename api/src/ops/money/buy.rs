@@ -30,9 +30,9 @@ pub(super) struct BuyDataset {
     /// Version to buy; the latest if absent.
     #[schemars(range(min = 1, max = MAX_EXACT_INTEGER))]
     version: Option<u64>,
-    /// Dollars above which nothing is bought.
+    /// Most dollars to pay.
     max_price: Option<PriceInput>,
-    /// Words for your person, should they be asked.
+    /// Words for your person.
     #[schemars(length(max = MAX_REASON_CHARS), regex(pattern = TEXT))]
     reason: Option<String>,
 }
@@ -44,9 +44,9 @@ pub(super) struct BuyUnit {
     /// Id of the unit.
     #[schemars(extend("format" = "uuid"))]
     id: String,
-    /// Dollars above which nothing is bought.
+    /// Most dollars to pay.
     max_price: Option<PriceInput>,
-    /// Words for your person, should they be asked.
+    /// Words for your person.
     #[schemars(length(max = MAX_REASON_CHARS), regex(pattern = TEXT))]
     reason: Option<String>,
 }
