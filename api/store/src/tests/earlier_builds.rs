@@ -140,7 +140,7 @@ const UNDO_ACCOUNTS_AND_FLOW: [&str; 133] = [
     "DELETE FROM _sqlx_migrations WHERE version = 8",
 ];
 
-/// Undoes migrations, with what only PostgreSQL has of them.
+/// Undoes migrations, with what only `PostgreSQL` has of them.
 async fn undo(pool: &sqlx::AnyPool, statements: impl IntoIterator<Item = &'static str>) {
     let mut connection = pool.acquire().await.unwrap();
     if connection.backend_name() == "PostgreSQL" {
