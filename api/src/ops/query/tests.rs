@@ -120,7 +120,7 @@ async fn one_query_of_an_operator_runs_at_a_time() {
     let hang = json!({"sql": "hang"});
     let hanging = ask(&service, &mine, &hang);
     let meanwhile = async {
-        service.sandbox.hanging.notified().await;
+        service.sandbox.hanging.next().await;
         let refused = ask(&service, &mine, &json!({"sql": "count"})).await;
         assert_eq!(
             (refused.status.as_u16(), &refused.json()["error"]),
@@ -353,7 +353,7 @@ async fn a_right_that_ends_while_a_query_runs_ends_its_answer() {
             assert_eq!(bought.status, 200);
             let asked = json!({ "sql": sql });
             let ended = async {
-                service.sandbox.hanging.notified().await;
+                service.sandbox.hanging.next().await;
                 match end {
                     RightEnded::Takedown => service.took_down("weather").await,
                     RightEnded::Refund => service.refunded(operator("seller@example.org").await).await,
