@@ -3,7 +3,7 @@
 use super::*;
 
 /// Statements that undo the migrations from 8 on, which both engines take.
-const UNDO_ACCOUNTS_AND_FLOW: [&str; 133] = [
+const UNDO_ACCOUNTS_AND_FLOW: [&str; 134] = [
     "DROP TABLE approvals",
     "DROP TABLE spends",
     "DROP TABLE spend_used",
@@ -12,6 +12,7 @@ const UNDO_ACCOUNTS_AND_FLOW: [&str; 133] = [
     "ALTER TABLE sales DROP COLUMN receipt",
     "ALTER TABLE oauth_codes DROP COLUMN per_month",
     "ALTER TABLE oauth_codes DROP COLUMN approve_above",
+    "DELETE FROM service_state WHERE name = 'spends'",
     "DELETE FROM _sqlx_migrations WHERE version = 31",
     "DROP TABLE profile_work",
     "DROP TABLE profiles",
