@@ -6,9 +6,11 @@ meanwhile copies the data folder with `backup.py` again and again. Then each cop
 for until nothing is open, asked for every contribution and every unit that was acknowledged before its backup began, and
 proven again. A unit has the text that was submitted; one that was decided before the backup began has the same outcome.
 Private datasets are made and deleted all the while: one that was deleted before the backup began is in no copy.
+Credits were granted in a month that is over, and that month of the ledger is archived after the first copy.
 """
 
 import concurrent.futures
+import datetime
 import json
 import os
 import socket
@@ -24,13 +26,17 @@ from pathlib import Path
 HERE = Path(__file__).parent
 WRITERS = 4
 BACKUPS = 3
+# The service runs in a month after that of its first events.
+LATER = {"SLUICE__CLOCK__OFFSET": "45d", "SLUICE__PAY__DISPUTE_WINDOW": "1s"}
 STORES = ("ext4", "XFS", "ZFS", "Btrfs", "tmpfs", "NFS")
 ENGINES = ("SQLite", "PostgreSQL", "RocksDB", "LMDB", "DuckDB")
 DECIDED = ("published", "rejected")
 
 
-def environment() -> dict:
+def environment(later: bool = True) -> dict:
     lifted = dict(os.environ, SLUICE__LIMITS__CALLS_PER_IP_PER_MINUTE="100000000")
+    if later:
+        lifted.update(LATER)
     lifted["SLUICE__LIMITS__PUBLIC_CONTRIBUTIONS_PER_DAY"] = "100000000"
     lifted["SLUICE__LIMITS__KNOWLEDGE_PER_DAY"] = "100000000"
     lifted["SLUICE__LIMITS__SUBMISSIONS_PER_AGENT_PER_HOUR"] = "100000000"
@@ -60,13 +66,13 @@ def call(base: str, method: str, path: str, credential=None, body=None):
 
 
 class Service:
-    def __init__(self, program: str, data: Path):
+    def __init__(self, program: str, data: Path, later: bool = True):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.base = f"http://127.0.0.1:{port}"
         command = [program, "serve", "--data", str(data), "--listen", f"127.0.0.1:{port}"]
-        self.process = subprocess.Popen(command, env=environment(), stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(command, env=environment(later), stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 60
         while True:
             try:
@@ -89,17 +95,41 @@ def check(program: str, data: Path) -> str:
     return done.stdout.strip().splitlines()[-1]
 
 
+def administer(program: str, data: Path, *arguments: str, later: bool = True) -> dict:
+    command = [program, *arguments, "--data", str(data)]
+    done = subprocess.run(command, env=environment(later), capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def archive(program: str, data: Path) -> list:
+    """Archives every month before this one, once the service has sealed its days."""
+    now = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=45)
+    command = [program, "ledger", "archive", "--before", f"{now:%Y-%m}", "--data", str(data)]
+    deadline = time.monotonic() + 120
+    while True:
+        done = subprocess.run(command, env=environment(), capture_output=True, text=True)
+        if done.returncode == 0:
+            return json.loads(done.stdout)["archived"]
+        if time.monotonic() > deadline or "not sealed" not in done.stderr:
+            raise SystemExit(f"`sluice ledger archive`:\n{done.stdout}{done.stderr}")
+        time.sleep(0.5)
+
+
 def main() -> int:
     program = sys.argv[1]
     seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 10.0
     with tempfile.TemporaryDirectory(prefix="sluice-drill-") as folder:
         data = Path(folder) / "live"
-        live = Service(program, data)
-        added = subprocess.run(
-            [program, "admin", "operator", "add", "--email", "drill@example.org", "--name", "Drill", "--data", str(data)],
-            env=environment(), capture_output=True, text=True, check=True,
+        first = Service(program, data, later=False)
+        added = administer(
+            program, data, "admin", "operator", "add", "--email", "drill@example.org", "--name", "Drill", later=False
         )
-        token = json.loads(added.stdout)["token"]
+        operator, token = added["operatorId"], added["token"]
+        for cents in (100, 200):
+            administer(program, data, "admin", "credits", "grant", operator, "--cents", str(cents), later=False)
+        first.stop()
+        live = Service(program, data)
+        administer(program, data, "admin", "credits", "grant", operator, "--cents", "50")
         key = call(live.base, "POST", "/agents", token, {"name": "drill-writer"})["key"]
         for number in range(2):
             schema = {"fields": [{"name": "writer", "type": "integer"}, {"name": "number", "type": "integer"}]}
@@ -164,6 +194,14 @@ def main() -> int:
                         print(f"copy {number}: {took:.2f} s, {len(before)} contributions and {len(texts)} units acknowledged "
                               f"before it, {len(acknowledged) - len(before)} and {len(units) - len(texts)} while it ran")
                     copies.append((copy, before, texts, gone))
+                    if number == 0:
+                        months = archive(program, data)
+                        print(f"archived: {', '.join(month['month'] for month in months)}")
+                        if len(months) != 1 or months[0]["movements"] < 2:
+                            raise SystemExit(f"other months were archived: {months}")
+                    files = sorted(path.name for path in (copy / "ledger").glob("*"))
+                    if len(files) != 2 * (number > 0):
+                        raise SystemExit(f"{copy.name} has the archived files {files}")
             finally:
                 over.set()
             for future in futures:

@@ -9,6 +9,8 @@ Invariants:
 - A table is cut before its first commit of a contribution that was acknowledged after T, so the copy is the service as it
   was at T: what was acknowledged by then is merged in it, or open and merged after the restore. The same holds for the
   table of published knowledge units; a commit of it has the name of the first unit that it publishes.
+- The files of archived months of the ledger are copied after the database. They never change and are older than the
+  database that needs them; one that is not needed yet is copied too.
 - The key of the treasury is copied if there is one.
 - The parts of uploads that are completed and not decided at T are copied. They are held by links before the database is
   copied, as the service deletes them once they are decided.
@@ -202,6 +204,17 @@ def copy_prints(source: Path, target: Path, known: set) -> None:
                     missing = True
 
 
+def copy_ledger(data: Path, target: Path) -> int:
+    """The archived months of the ledger; how many they are."""
+    months = 0
+    for kind in ("json", "parquet"):
+        for month in sorted((data / "ledger").glob(f"*.{kind}")):
+            (target / "ledger").mkdir(exist_ok=True)
+            copy(month, target / "ledger" / month.name)
+            months += kind == "parquet"
+    return months
+
+
 def copy_treasury(data: Path, target: Path) -> None:
     """The key that payouts are signed with. Without it the service would make another, and be paid elsewhere."""
     key = data / "keys" / "treasury"
@@ -248,11 +261,13 @@ def main() -> int:
                 return 1
     units = known.pop(KNOWLEDGE)
     copy_prints(data / "tables" / KNOWLEDGE, target / "tables" / KNOWLEDGE, units)
+    months = copy_ledger(data, target)
     copy_treasury(data, target)
     for folder, _, _ in os.walk(target, topdown=False):
         durable(Path(folder))
     contributions = sum(map(len, known.values()))
-    print(f"{len(known)} projects, {contributions} contributions, {versions} versions, {len(units)} units in `{target}`")
+    print(f"{len(known)} projects, {contributions} contributions, {versions} versions, {len(units)} units, "
+          f"{months} archived months in `{target}`")
     return 0
 
 

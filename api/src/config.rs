@@ -5,7 +5,7 @@
 use std::num::NonZeroU32;
 
 use serde::Deserialize;
-use types::{HumanDuration, OperatorId, Size};
+use types::{ApprovalId, HumanDuration, OperatorId, Size};
 
 /// Path of the guide for agents.
 pub(crate) const AGENT_GUIDE_PATH: &str = "/guide/agents.md";
@@ -39,6 +39,11 @@ impl Config {
     /// Returns the address that sells credits to an operator.
     pub(crate) fn top_up(&self, operator: OperatorId) -> String {
         format!("{}{}", self.public_url, top_up_path(operator))
+    }
+
+    /// Returns the address of the page on which a person decides of a purchase.
+    pub(crate) fn approval_page(&self, id: ApprovalId) -> String {
+        format!("{}/console/approvals/{id}", self.public_url)
     }
 }
 

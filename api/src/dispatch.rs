@@ -105,7 +105,7 @@ impl Operations {
         let is_form = spec.method == Method::POST || matches!(door, Transport::Console(_));
         let form = visit.as_ref().filter(|_| is_form);
         if let Some(visit) = form {
-            visit.check_origin()?;
+            visit.check_origin(spec.names_origin)?;
         }
         let authenticating = auth::authenticate(app, spec, presented, door);
         let caller = authenticating.instrument(tracing::debug_span!("authenticate")).await?;

@@ -198,6 +198,13 @@ impl ApiError {
         self
     }
 
+    /// Replaces the sentence for the caller, for a case that says more.
+    #[must_use]
+    pub(crate) fn with_message(mut self, message: impl Into<String>) -> Self {
+        self.0.message = message.into();
+        self
+    }
+
     /// Creates a 503 for a version that exists but is not visible in this process yet; `Retry-After` is a second.
     pub fn not_yet(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::NotYet, message).retry_after(NOT_YET_RETRY_SECONDS)

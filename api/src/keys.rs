@@ -107,6 +107,17 @@ impl KeyRing {
         &self.keys[self.keys.len() - 1]
     }
 
+    /// Returns every key, oldest first.
+    pub fn keys(&self) -> &[Key] {
+        &self.keys
+    }
+
+    /// Returns true if a key of this id counts: it is current or retired.
+    pub fn counts(&self, id: KeyId) -> bool {
+        let mut keys = self.keys.iter();
+        keys.any(|key| key.key_id == id && key.status != Status::Revoked)
+    }
+
     /// Returns the secret half of the current key.
     pub const fn signer(&self) -> &SigningKey {
         &self.signer

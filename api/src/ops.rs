@@ -2,6 +2,7 @@
 
 mod accounts;
 pub(crate) mod activity;
+mod checkout;
 mod collectors;
 mod comments;
 mod community;
@@ -30,10 +31,12 @@ mod profiles;
 mod projects;
 mod query;
 mod quota;
+mod receipts;
 mod reports;
 mod search;
 mod service;
 mod site;
+mod spend_lines;
 pub(crate) mod tools;
 pub(crate) mod uploads;
 
@@ -66,6 +69,7 @@ pub(crate) fn all(limits: &Limits) -> Operations {
     quota::add(&mut table);
     money::add(&mut table);
     paid::add(&mut table);
+    receipts::add(&mut table);
     search::add(&mut table);
     reports::add(&mut table);
     activity::add(&mut table);
@@ -73,6 +77,7 @@ pub(crate) fn all(limits: &Limits) -> Operations {
     collectors::add(&mut table);
     keys::add(&mut table);
     console::add(&mut table);
+    checkout::add(&mut table);
     site::add(&mut table, limits);
     table
 }

@@ -28,14 +28,19 @@ pub struct PriceInput(Value);
 impl PriceInput {
     /// Returns the amount; `None` for null, the platform's default.
     pub fn amount(&self) -> Result<Option<MicroUsdc>, ApiError> {
+        self.amount_at("/price")
+    }
+
+    /// Returns the amount of a member with another name, whose JSON pointer is `field`; `None` for null.
+    pub(crate) fn amount_at(&self, field: &'static str) -> Result<Option<MicroUsdc>, ApiError> {
         if self.0.is_null() {
             return Ok(None);
         }
-        let text = amount_text(&self.0, "/price")?;
+        let text = amount_text(&self.0, field)?;
         // Computed from the text, so the amount is not rounded as a double would be.
         let amount: MicroUsdc = text
             .parse()
-            .map_err(|_error| ApiError::invalid("/price", broken_rule(&text, MOST_PRICE)))?;
+            .map_err(|_error| ApiError::invalid(field, broken_rule(&text, MOST_PRICE)))?;
         Ok(Some(amount))
     }
 }

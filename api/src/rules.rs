@@ -4,6 +4,7 @@
 
 pub mod accounts;
 pub(crate) mod answer_file;
+pub(crate) mod approvals;
 pub mod auth;
 pub(crate) mod call_limits;
 pub(crate) mod egress;
@@ -14,8 +15,10 @@ pub mod previews;
 pub(crate) mod profiles;
 pub mod readiness;
 pub(crate) mod reading;
+pub mod receipts;
 pub mod seals;
 pub mod settlement;
+pub(crate) mod spending;
 pub(crate) mod standing;
 pub(crate) mod storage_quota;
 pub(crate) mod text_screen;

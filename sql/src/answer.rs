@@ -19,6 +19,34 @@ pub struct QueryAnswer {
     pub truncated: bool,
     /// Size of the rows as JSON text, in bytes.
     pub bytes: u64,
+    /// Reasons why the answer may be another one the next time; empty if it cannot, or if nobody asked
+    /// ([`Sandbox::query_at`](crate::Sandbox::query_at)).
+    pub unrepeatable: Vec<Unrepeatable>,
+}
+
+/// Reason why a statement may give another answer over the same records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Unrepeatable {
+    /// It leaves the order of rows open, and the answer depends on it.
+    Order,
+    /// It adds doubles up, and a sum of them depends on the order of its terms.
+    Double,
+    /// It estimates.
+    Approx,
+    /// It calls a function of the system's library of mathematics.
+    Library,
+}
+
+impl Unrepeatable {
+    /// Returns the word for the reason.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Order => "order",
+            Self::Double => "double",
+            Self::Approx => "approx",
+            Self::Library => "library",
+        }
+    }
 }
 
 /// Description of a column of an answer.

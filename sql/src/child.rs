@@ -26,6 +26,7 @@ mod parts;
 mod pattern;
 mod regex;
 mod render;
+mod repeatable;
 mod rule;
 mod set_types;
 mod temporal;

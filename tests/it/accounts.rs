@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use api::rules::accounts::{ClaimCodeParts, ClaimCodeText};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use store::{Approval, ClaimCodeAdded, NewClaimCode, NewSession, NewToken, Schema, Store, TokenAdded};
+use store::{Approval, ClaimCodeAdded, NewClaimCode, NewSession, NewToken, Schema, SpendLimits, Store, TokenAdded};
 use tempfile::TempDir;
 use tests::letters::{Received, letter_to, letters_to};
 use tests::{Answer, Http, Options, Server};
@@ -25,9 +25,9 @@ pub(crate) const TERMS: &str = "2026-11-01";
 
 /// A service with open sign-up on a database of its own.
 pub(crate) struct Site {
-    server: Server,
+    pub(crate) server: Server,
     pub(crate) http: Http,
-    store: Store,
+    pub(crate) store: Store,
     folder: TempDir,
 }
 
@@ -51,7 +51,7 @@ impl Site {
         }
     }
 
-    async fn restart(self, change: impl FnOnce(Options) -> Options) -> Self {
+    pub(crate) async fn restart(self, change: impl FnOnce(Options) -> Options) -> Self {
         let options = change(self.server.options().clone());
         assert!(self.server.stop().await.success());
         let server = Server::start(&options).await;
@@ -180,7 +180,10 @@ impl Site {
     async fn approve(&self, operator: OperatorId, phrase: &str) -> Approval {
         let accounts = self.store.accounts();
         let claim = accounts.claims_of(operator, 1, now()).await.unwrap()[0].id;
-        accounts.claim_approve(operator, claim, phrase, now()).await.unwrap()
+        accounts
+            .claim_approve(operator, claim, phrase, SpendLimits::default(), now())
+            .await
+            .unwrap()
     }
 }
 
@@ -493,7 +496,9 @@ async fn approves_when_started_as_another_process() {
     let operator = text("operator").parse().unwrap();
     let claim = store.accounts().claims_of(operator, 1, now()).await.unwrap()[0].id;
     let (accounts, phrase) = (store.accounts(), text("phrase"));
-    let approved = accounts.claim_approve(operator, claim, &phrase, now()).await;
+    let approved = accounts
+        .claim_approve(operator, claim, &phrase, SpendLimits::default(), now())
+        .await;
     panic!("not killed: {approved:?}");
 }
 

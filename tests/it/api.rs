@@ -14,6 +14,7 @@ mod manifest;
 mod privacy;
 mod projects;
 mod query;
+mod query_receipts;
 mod service;
 mod validate;
 

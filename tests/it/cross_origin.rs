@@ -24,6 +24,7 @@ async fn a_page_of_another_site_reads_what_no_cookie_opens_and_nothing_else() {
         ["/openapi.json", {}],
         ["/pricing.json", {}],
         ["/.well-known/service-keys", {}],
+        ["/.well-known/did.json", {}],
         ["/guide/agents.md", {}],
         ["/search?q=x", {}],
         [format!("/projects/{slug}/data"), {"headers": {"authorization": format!("Bearer {}", world.agent.key)}}],
@@ -80,15 +81,17 @@ async fn a_page_of_another_site_reads_what_no_cookie_opens_and_nothing_else() {
     let newest = world.http.get("/activity?limit=1").await.expect(200).body["items"][0]["cursor"].clone();
     let got = page.evaluate(&script);
     let got: Vec<Value> = got.as_array().unwrap().clone();
-    let reads = json!([200, 200, 200, 200, 200, 200, 200, 200, 401, 201, 200, 201, 401, 404]);
+    let reads = json!([
+        200, 200, 200, 200, 200, 200, 200, 200, 200, 401, 201, 200, 201, 401, 404
+    ]);
     let doors = json!(["blocked", "blocked", "blocked", "blocked"]);
-    assert_eq!(got[..14], *reads.as_array().unwrap(), "{got:?}");
-    assert_eq!(got[14..18], *doors.as_array().unwrap(), "{got:?}");
+    assert_eq!(got[..15], *reads.as_array().unwrap(), "{got:?}");
+    assert_eq!(got[15..19], *doors.as_array().unwrap(), "{got:?}");
     // Neither is a number if the stream was blocked.
     let number = |cursor: &Value| cursor.as_str().and_then(|cursor| cursor.parse::<u64>().ok());
     assert!(
-        number(&got[18]).is_some_and(|at| Some(at) >= number(&newest)),
+        number(&got[19]).is_some_and(|at| Some(at) >= number(&newest)),
         "{got:?} {newest}"
     );
-    assert_eq!(got[19], true, "{got:?}");
+    assert_eq!(got[20], true, "{got:?}");
 }

@@ -14,6 +14,7 @@
 mod accounts;
 mod accounts_fields;
 mod api;
+mod approvals;
 mod attack;
 mod before;
 #[cfg(feature = "s3")]
@@ -22,6 +23,7 @@ mod bodies;
 mod browser;
 mod cases;
 mod check_command;
+mod checkout;
 mod clients;
 mod collectors;
 mod community;
@@ -39,6 +41,7 @@ mod history;
 mod judges;
 mod knowledge;
 mod knowledge_crash;
+mod ledger;
 mod login;
 mod mcp;
 mod meaning;
@@ -59,6 +62,7 @@ mod push_files;
 mod quarantine;
 mod readers;
 mod readme;
+mod receipts;
 #[cfg(feature = "s3")]
 mod replicas;
 #[cfg(all(feature = "kafka", feature = "postgres", feature = "redis", feature = "s3"))]

@@ -63,7 +63,7 @@ const DATASET: [Door; 13] = [
     ),
 ];
 const UNIT: [Door; 6] = [
-    ("POST", "/knowledge/{}/buy", "{}"),
+    ("POST", "/knowledge/{}/buy", r#"{"maxPrice": "1"}"#),
     ("GET", "/paid/knowledge?id={}", ""),
     ("GET", "/knowledge/{}/reviews", ""),
     ("GET", "/knowledge/{}/comments", ""),

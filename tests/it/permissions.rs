@@ -5,6 +5,7 @@
 
 mod calls;
 mod order;
+mod purchases;
 mod site;
 mod table;
 

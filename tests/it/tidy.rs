@@ -111,7 +111,10 @@ const OWNERS: [(&str, &[&str]); 41] = [
     ("calamine", &["tabular"]),
     ("sheet-xml", &["tabular"]),
     ("zip", &["tabular", "tests"]),
-    ("parquet", &["proof", "catalog", "collectors", "tabular", "tests"]),
+    (
+        "parquet",
+        &["proof", "catalog", "collectors", "tabular", "sluice", "tests"],
+    ),
     ("object_store", &["catalog", "sluice", "tests"]),
     ("fjall", &["catalog", "eventlog"]),
     ("rusty-s3", &["catalog"]),

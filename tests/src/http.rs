@@ -31,7 +31,10 @@ pub struct Answer {
 
 impl Answer {
     /// Reads a response to its end.
-    pub(crate) async fn of(response: Response) -> Result<Self, reqwest::Error> {
+    ///
+    /// # Errors
+    /// A connection that breaks before the end.
+    pub async fn of(response: Response) -> Result<Self, reqwest::Error> {
         let (status, headers) = (response.status(), response.headers().clone());
         let bytes = response.bytes().await?.to_vec();
         let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);

@@ -110,12 +110,12 @@ pub enum Error {
     },
     /// The keys of a folder belong to a service that this machine has never met.
     #[error(
-        "this machine does not know the first key of the folder, `{first}`; fetch the keys document from the \
+        "this machine does not know a service with the key `{key}`; fetch the keys document from the \
          service itself and name it"
     )]
     UnknownService {
-        /// The first key of the folder's keys document.
-        first: KeyId,
+        /// The first key of the folder's keys document, or the key that signed a receipt.
+        key: KeyId,
     },
     /// A local file or folder could not be read or written.
     #[error("`{}` could not be read or written", path.display())]

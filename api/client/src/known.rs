@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use proof::{Keys, PublicKey};
+use proof::{KeyId, Keys, PublicKey};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -97,6 +97,38 @@ impl KnownKeys {
         }
         let documents = entries.filter_map(|entry| document(entry).transpose());
         Ok(Some(documents.collect::<Result<_, _>>()?))
+    }
+
+    /// Returns the newest stored keys document that has a key, or `None` if no service with it was met.
+    pub(crate) fn document_with(&self, key: KeyId) -> Result<Option<Keys>, Error> {
+        let book = self.book()?;
+        let mut found: Option<Keys> = None;
+        for entry in book.servers.values() {
+            let Some(keys) = document(entry)?.filter(|keys| keys.get(key).is_some()) else {
+                continue;
+            };
+            // One service can have several addresses.
+            let sequence = keys.document().sequence;
+            if found.as_ref().is_none_or(|found| found.document().sequence < sequence) {
+                found = Some(keys);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the addresses of the services that were met with a key, in order.
+    ///
+    /// # Errors
+    /// A file of known keys that cannot be read.
+    pub fn servers_with(&self, key: KeyId) -> Result<Vec<String>, Error> {
+        let book = self.book()?;
+        let mut found = Vec::new();
+        for (server, entry) in &book.servers {
+            if document(entry)?.is_some_and(|keys| keys.get(key).is_some()) {
+                found.push(server.clone());
+            }
+        }
+        Ok(found)
     }
 
     fn book(&self) -> Result<KeyBook, Error> {

@@ -30,4 +30,4 @@ pub use push::{Push, PushEvent, PushProgress};
 pub use retry_budget::RetryBudget;
 #[cfg(feature = "otel")]
 pub use spans::SpanClient;
-pub use verify::{VerifiedVersion, Verify};
+pub use verify::{VerifiedVersion, Verify, trusted_keys};

@@ -44,18 +44,9 @@ impl Verify<'_> {
         let (first_key, known) = (first.key_id, self.known.documents_of(&first.public_key)?);
         // The folder's own keys document proves nothing by itself: the author of the folder may have written it.
         if known.is_none() && self.keys.is_none() {
-            return Err(Error::UnknownService { first: first_key });
+            return Err(Error::UnknownService { key: first_key });
         }
-        // The folder may be older than the last meeting, and one of its keys revoked since then. So the newest document
-        // counts.
-        for met in known.into_iter().flatten() {
-            if met.document().sequence > keys.document().sequence {
-                met.follows(&keys)?;
-                keys = met;
-            } else {
-                keys.follows(&met)?;
-            }
-        }
+        keys = newest(keys, known.into_iter().flatten())?;
         let manifest = VerifiedManifest::parse(&required(&self.folder.join(folder::MANIFEST_FILE))?, &keys)?;
         Ok(VerifiedVersion {
             manifest,
@@ -69,6 +60,36 @@ impl Verify<'_> {
     pub fn parts(&self, manifest: &VerifiedManifest, verified: &(dyn Fn(u64) + Sync)) -> Result<(), Error> {
         Ok(folder::verify(manifest, self.folder, verified)?)
     }
+}
+
+/// Returns the keys document to verify a document with that the key `signer` signed: `named`, if there is one, or that of
+/// a service that this machine has met; of several of a service, the newest.
+///
+/// # Errors
+/// [`Error::UnknownService`] if no service that this machine has met has the key, [`Error::Proof`] if a document takes a
+/// key back, [`Error::File`] or [`Error::Place`] if a file cannot be read.
+pub fn trusted_keys(named: Option<&Path>, signer: KeyId, known: &KnownKeys) -> Result<Keys, Error> {
+    let Some(path) = named else {
+        let met = known.document_with(signer)?;
+        return met.ok_or(Error::UnknownService { key: signer });
+    };
+    let keys = Keys::parse(&required(path)?)?;
+    let met = known.documents_of(&keys.first().public_key)?;
+    newest(keys, met.into_iter().flatten())
+}
+
+/// Returns the newest of the keys documents of one service.
+fn newest(mut keys: Keys, met: impl Iterator<Item = Keys>) -> Result<Keys, Error> {
+    // A document may be older than the last meeting, and one of its keys revoked since then. So the newest counts.
+    for met in met {
+        if met.document().sequence > keys.document().sequence {
+            met.follows(&keys)?;
+            keys = met;
+        } else {
+            keys.follows(&met)?;
+        }
+    }
+    Ok(keys)
 }
 
 fn required(path: &Path) -> Result<Vec<u8>, Error> {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
+use types::money::MicroUsdc;
 use types::{AgentId, OperatorId, Timestamp};
 
 use crate::client::{ClientAuth, OAuthClient};
@@ -17,7 +18,7 @@ use crate::pkce::Challenge;
 use crate::redirect::Application;
 use crate::scope::{Scope, Scopes};
 use crate::secret::Hash;
-use crate::storage::{Access, Code, Connection, ConnectionId, Grant, Redeemed, Storage};
+use crate::storage::{Access, AppBudget, Code, Connection, ConnectionId, Grant, Redeemed, Storage};
 
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -81,6 +82,10 @@ impl Fixture {
             },
             redirect_uri: "https://app.example/cb?a=b".to_owned(),
             challenge: Challenge::from_bytes([7; 32]),
+            budget: AppBudget {
+                per_month: Some(MicroUsdc(1_000_000)),
+                approve_above: Some(MicroUsdc(0)),
+            },
             expires_at: self.now.plus(Duration::from_mins(1)),
         }
     }

@@ -44,4 +44,6 @@ pub use pkce::Challenge;
 pub use scope::{Scope, Scopes, UnknownScope};
 pub use secret::{Hash, OAuthSecret, OAuthSecretKind};
 pub use server::{ACCESS_TOKEN_LIFE, AuthorizationServer, Error};
-pub use storage::{Access, Code, Connection, ConnectionId, Grant, Redeemed, Storage, StorageError, StoredCode};
+pub use storage::{
+    Access, AppBudget, Code, Connection, ConnectionId, Grant, Redeemed, Storage, StorageError, StoredCode,
+};

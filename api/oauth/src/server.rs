@@ -18,7 +18,7 @@ use crate::jwk::JwkSet;
 use crate::registration::{self, RegistrationError};
 use crate::scope::{Scope, Scopes};
 use crate::secret::{Hash, OAuthSecret, OAuthSecretKind, random};
-use crate::storage::{Access, Code, Connection, ConnectionId, Grant, Redeemed, Storage, StorageError};
+use crate::storage::{Access, AppBudget, Code, Connection, ConnectionId, Grant, Redeemed, Storage, StorageError};
 use crate::token::{Credentials, TokenAnswer, TokenError, TokenRequest};
 
 /// Life of a code. A client exchanges it at once.
@@ -155,6 +155,7 @@ impl AuthorizationServer {
         operator: OperatorId,
         agent: AgentId,
         scopes: Scopes,
+        budget: AppBudget,
     ) -> Result<String, Error> {
         // The choice of the person comes from a form, which a browser can change, so it is held against the request.
         if !request.may_grant(scopes) {
@@ -172,6 +173,7 @@ impl AuthorizationServer {
             // Both are part of the code, so that the token request cannot bring others.
             redirect_uri: request.redirect_uri.clone(),
             challenge: request.challenge,
+            budget,
             expires_at: self.clock.now().plus(CODE_LIFE),
         };
         self.storage.add_code(secret.hash(), &code).await?;

@@ -7,6 +7,7 @@ use std::fmt::{self, Debug};
 use std::str::FromStr;
 
 use async_trait::async_trait;
+use types::money::MicroUsdc;
 use types::{AgentId, OperatorId, Timestamp};
 use uuid::Uuid;
 
@@ -78,6 +79,15 @@ pub struct Grant {
     pub scopes: Scopes,
 }
 
+/// Money that a person lets an app spend. None is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AppBudget {
+    /// Most that is spent in a UTC month, in micro-USDC.
+    pub per_month: Option<MicroUsdc>,
+    /// Price above which a purchase waits for the person, in micro-USDC.
+    pub approve_above: Option<MicroUsdc>,
+}
+
 /// An authorization code. Its hash is its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
@@ -87,6 +97,8 @@ pub struct Code {
     pub redirect_uri: String,
     /// Challenge of the authorization request.
     pub challenge: Challenge,
+    /// Money that the app may spend.
+    pub budget: AppBudget,
     /// Instant at which the code ends.
     pub expires_at: Timestamp,
 }
@@ -148,7 +160,8 @@ pub trait Storage: Debug + Send + Sync {
     /// Returns a code, also if it was redeemed or has ended.
     async fn code(&self, hash: Hash) -> Result<Option<StoredCode>, StorageError>;
 
-    /// Redeems a code: adds the connection with its first refresh token, if it has one, and its first access token.
+    /// Redeems a code: adds the connection with the budget of the code, its first refresh token, if it has one, and its
+    /// first access token.
     async fn redeem(
         &self,
         code: Hash,

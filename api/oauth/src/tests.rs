@@ -19,7 +19,7 @@ use crate::authorize::{self, AuthorizeRequest};
 use crate::client::OAuthClient;
 use crate::memory::MemoryStorage;
 use crate::token;
-use crate::{AuthorizationServer, Error, Issuer, Params, Scope};
+use crate::{AppBudget, AuthorizationServer, Error, Issuer, Params, Scope};
 
 pub(crate) const ISSUER: &str = "https://sluice.example";
 /// RFC 7636 appendix B.
@@ -107,7 +107,7 @@ impl World {
         let (operator, agent) = (OperatorId::new(now), AgentId::new(now));
         let url = self
             .server
-            .grant(&request, operator, agent, request.scopes)
+            .grant(&request, operator, agent, request.scopes, AppBudget::default())
             .await
             .unwrap();
         parameters(&url).get("code").unwrap().unwrap().to_owned()

@@ -49,16 +49,30 @@ async function signed(terms) {
   return btoa(JSON.stringify({ x402Version: 2, resource: terms.resource, accepted, payload: { signature, authorization } }));
 }
 
-// The same payment is sent until its outcome is known, and never a second one: a signature is charged once.
+// The same payment is sent until its outcome can be read, and never a second one: a signature is charged once.
 async function settled(address, payment, say) {
   for (;;) {
     const answer = await fetch(address, { headers: { "PAYMENT-SIGNATURE": payment, Accept: "application/json" } })
       .catch(() => null);
-    if (answer && answer.status !== 503 && answer.status !== 429) return answer;
+    // A failure of the service or of what stands before it, and an answer that was cut, say nothing of the payment.
+    const body = answer && answer.status < 500 && answer.status !== 429 ? await answer.json().catch(() => null) : null;
+    if (body) return { answer, body };
     say("No answer yet. Nothing is charged twice; this page keeps asking.");
     await wait(Number(answer?.headers.get("Retry-After")) || 3);
   }
 }
+
+function paid(answer) {
+  try {
+    const receipt = JSON.parse(atob(answer.headers.get("PAYMENT-RESPONSE")));
+    return receipt.amount === "0" ? "It is yours already; nothing was charged. " : `Paid, by the transaction ${receipt.transaction}. `;
+  } catch {
+    return "Paid. ";
+  }
+}
+
+// Payments that were signed, by their buttons, until their outcome is known.
+const open = new WeakMap();
 
 async function pay(button) {
   const say = (text) => { status(button).textContent = text; };
@@ -66,15 +80,16 @@ async function pay(button) {
   button.disabled = true;
   let done = false;
   try {
-    say("Waiting for your wallet.");
-    const payment = await signed(JSON.parse(button.dataset.pay));
+    if (!open.has(button)) {
+      say("Waiting for your wallet.");
+      open.set(button, await signed(JSON.parse(button.dataset.pay)));
+    }
     say("Signed. Waiting for the payment.");
-    const answer = await settled(location.href, payment, say);
-    const body = await answer.json();
+    const { answer, body } = await settled(button.dataset.address, open.get(button), say);
+    open.delete(button);
     done = answer.ok;
     if (done) {
-      const receipt = JSON.parse(atob(answer.headers.get("PAYMENT-RESPONSE")));
-      say(`Paid, by the transaction ${receipt.transaction}. `);
+      say(paid(answer));
       const saved = document.createElement("a");
       saved.href = URL.createObjectURL(new Blob([JSON.stringify(body, null, 2)], { type: "application/json" }));
       saved.download = "bought.json";

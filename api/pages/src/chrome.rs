@@ -160,6 +160,8 @@ impl PageLayout {
         // A file becomes one of the datasets, which are the place that the rail shows.
         let place = match self.place() {
             place if covers("/console/publish", place) => "/console/datasets",
+            // What waits for a yes, and what was bought, are matters of money.
+            place if covers("/console/approvals", place) || covers("/console/receipts", place) => "/console/money",
             place => place,
         };
         let here = links.iter().map(|(href, _)| *href);

@@ -4,9 +4,10 @@ use askama::Template;
 
 use crate::chrome::{PageLayout, Theme};
 use crate::form::{Errors as _, FieldError};
+use crate::spend::{CreditBalance, SpendLine};
 
 /// Asks the person about an app: a form to `POST /oauth/authorize` with `request`, `agent` (an id, or `new`), `scopes` (once
-/// per scope) and `decision` (`approve` or `deny`).
+/// per scope), `cap`, `ask_above` and `decision` (`approve` or `deny`).
 #[derive(Debug, Template)]
 #[template(path = "consent.html")]
 pub struct ConsentPage {
@@ -29,8 +30,10 @@ pub struct ConsentPage {
     pub operator: String,
     /// Scopes that the app asks for.
     pub scopes: Vec<ScopeChoice>,
-    /// Agents to choose from.
-    pub agents: Vec<AgentChoice>,
+    /// Budget of the app, if it asks to spend.
+    pub budget: Option<ConsentBudget>,
+    /// Agents to choose from, each with its own limits and what it has spent.
+    pub agents: Vec<(AgentChoice, SpendLine)>,
     /// Name that a new agent would get; none if no place is left.
     pub new_agent: Option<String>,
     /// Number of places for agents that are left.
@@ -43,6 +46,17 @@ pub struct ConsentPage {
     pub request: String,
     /// Rules that the input breaks.
     pub errors: Vec<FieldError>,
+}
+
+/// Budget of an app, in dollars as typed; an empty text is no limit.
+#[derive(Clone, Debug)]
+pub struct ConsentBudget {
+    /// Most that it spends in a month.
+    pub cap: String,
+    /// Price above which a purchase waits for the person.
+    pub ask_above: String,
+    /// Credits of the account.
+    pub credits: CreditBalance,
 }
 
 /// Scope that an app asks for.
@@ -69,6 +83,13 @@ pub struct AgentChoice {
     pub description: Option<String>,
 }
 
+impl ScopeChoice {
+    /// Returns true if the scope lets the app spend.
+    fn is_spend(&self) -> bool {
+        self.scope == "spend"
+    }
+}
+
 impl ConsentPage {
     /// Returns the choice that is marked: the person's, else the first agent, else a new one.
     fn marked(&self) -> &str {
@@ -77,7 +98,7 @@ impl ConsentPage {
         }
         // A choice is always marked, so that the form works with one press and the browser cannot send
         // it without an agent.
-        self.agents.first().map_or("new", |agent| agent.id.as_str())
+        self.agents.first().map_or("new", |(agent, _)| agent.id.as_str())
     }
 
     fn is_marked(&self, id: &str) -> bool {

@@ -205,7 +205,8 @@ impl RenderedMarkdown {
         });
         let mut text = String::new();
         html::push_html(&mut text, events);
-        Self(text)
+        // A long line is scrolled by the keyboard, too. No text has this tag but by a block of code.
+        Self(text.replace("<pre>", "<pre tabindex=\"0\">"))
     }
 }
 

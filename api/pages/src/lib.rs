@@ -10,6 +10,7 @@ mod asset;
 mod board;
 mod cell;
 mod chart;
+mod checkout;
 mod chrome;
 mod confirm;
 mod consent;
@@ -30,6 +31,7 @@ mod refusal;
 mod report;
 mod said;
 mod secret;
+mod spend;
 mod sql;
 mod time;
 mod unit;
@@ -44,9 +46,10 @@ pub use asset::{CONTENT_SECURITY_POLICY, PageAsset, asset};
 pub use board::{AnswerView, OfferedItem, RequestPage, RequestRow, RequestsPage, WantedField};
 pub use cell::TableCell;
 pub use chart::{ChartForm, DayCount, GateLoss, RowFlow};
+pub use checkout::{BuyPage, BuyerAccount, BuyingAgent, Checkout, CheckoutState, CheckoutThing, PaymentWay};
 pub use chrome::{PageLayout, Person, Theme};
 pub use confirm::ConfirmPage;
-pub use consent::{AgentChoice, ConsentPage, ScopeChoice};
+pub use consent::{AgentChoice, ConsentBudget, ConsentPage, ScopeChoice};
 pub use dataset::{
     AddedRow, AddedRows, ColumnChoice, ColumnOrder, DatasetHead, DatasetOffer, DatasetPage, DatasetPurchase,
     DatasetRecordPage, DatasetRows, DatasetRowsPage, DatasetTab, DatasetVersion, DatasetVersionPage,
@@ -63,18 +66,19 @@ pub use form::FieldError;
 pub use home::{HomeDataset, HomePage};
 pub use link::PageLink;
 pub use market::{BrowsePage, BrowseRow};
-pub use pay::{FaucetPage, PaidPage};
+pub use pay::{FaucetPage, PaidPage, WalletOffer};
 pub use records::{FeedPage, FeedRow, LeaderboardPage, LoggedRow, PlaceRow, TakedownsPage};
 pub use refusal::ErrorPage;
 pub use report::{ReportOutcomePage, ReportPage, ReportState};
 pub use said::{Discussion, SaidEntry, Thread};
 pub use secret::SecretPage;
+pub use spend::{CreditBalance, CreditBill, SpendLine, SpendOwnerName, SpendRow};
 pub use sql::{
     AnswerColumn, AnswerColumnKind, NeededCells, SqlAccess, SqlAnswer, SqlExample, SqlOutcome, SqlPage, SqlProblem,
     SqlQuestion, StatementPlace,
 };
 pub use time::Instant;
-pub use unit::{ScoreView, UnitFacts, UnitPage, UnitStep, UnitVersion};
+pub use unit::{ScoreView, UnitFacts, UnitPage, UnitPurchase, UnitStep, UnitVersion};
 pub use words::isolate;
 
 /// Failure to render a page: the formatter gave up. Templates themselves cannot fail.

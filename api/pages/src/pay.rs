@@ -3,10 +3,43 @@
 //! Invariant: whatever shows an amount says that it is test USDC. Without a script a page says what an agent is to do.
 
 use askama::Template;
+use types::money::MicroUsdc;
 
 use crate::chrome::{PageLayout, Theme};
 use crate::filters;
 use crate::form::{Errors as _, FieldError};
+
+/// Offer of x402 that a wallet of the browser takes.
+#[derive(Clone, Debug)]
+pub struct WalletOffer {
+    /// Price that is signed for.
+    pub price: MicroUsdc,
+    /// Network of the token (CAIP-2).
+    pub network: String,
+    /// Address of the token.
+    pub asset: String,
+    /// Address that is paid.
+    pub pay_to: String,
+    /// Address of this service that is paid.
+    pub url: String,
+    /// Terms of version 2 of x402, as JSON.
+    pub terms: String,
+    /// Test USDC that a form asks for; `None` on a real network.
+    pub faucet: Option<u32>,
+}
+
+#[expect(clippy::unused_self, reason = "a template calls functions through a value")]
+impl WalletOffer {
+    /// Returns no error: what the person types on this page is checked on the next.
+    pub(crate) const fn no_error(&self) -> Option<&str> {
+        None
+    }
+
+    /// Returns the address that is paid as a script of the page calls it, which is of this service.
+    pub(crate) fn path(&self, chrome: &PageLayout) -> &str {
+        self.url.strip_prefix(&chrome.base).unwrap_or(&self.url)
+    }
+}
 
 /// `GET /paid/…` for a browser: what is sold, for how much, and the ways to pay.
 #[derive(Debug, Template)]
@@ -20,35 +53,17 @@ pub struct PaidPage {
     pub message: String,
     /// Page of the thing, if it has one.
     pub item: Option<String>,
-    /// Price in dollars.
-    pub price: String,
-    /// Network of the token (CAIP-2).
-    pub network: String,
-    /// Address of the token.
-    pub asset: String,
-    /// Address that is paid.
-    pub pay_to: String,
-    /// Address that a program pays at.
-    pub url: String,
-    /// Terms of version 2 of x402, as JSON.
-    pub terms: String,
+    /// Offer for a wallet.
+    pub wallet: WalletOffer,
     /// Address that sells it for credits to an agent with a key.
     pub buy: Option<String>,
-    /// Test USDC that a form asks for; `None` on a real network.
-    pub faucet: Option<u32>,
 }
 
-#[expect(clippy::unused_self, reason = "a template calls functions through its page")]
 impl PaidPage {
-    /// Returns no error: what the person types on this page is checked on the next.
-    const fn no_error(&self) -> Option<&str> {
-        None
-    }
-
     /// Returns the call to hand to an agent.
     fn call(&self) -> String {
         let base = &self.chrome.base;
-        let faucet = if self.faucet.is_some() {
+        let faucet = if self.wallet.faucet.is_some() {
             format!(
                 "# an empty wallet is given test USDC\ncurl -s {base}/faucet -H \"Content-Type: application/json\" -d \
                  '{{\"wallet\": \"0x…\"}}'\n"
@@ -56,7 +71,7 @@ impl PaidPage {
         } else {
             String::new()
         };
-        let url = &self.url;
+        let url = &self.wallet.url;
         let buy = self.buy.as_ref().map(|buy| {
             format!("\n# or with prepaid credits\ncurl -s -X POST {buy} -H \"Authorization: Bearer $SLUICE_KEY\"")
         });

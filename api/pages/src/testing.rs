@@ -2,6 +2,7 @@
 
 mod agents;
 mod board;
+mod checkout;
 mod collectors;
 mod console;
 mod dataset;
@@ -127,6 +128,7 @@ pub fn samples() -> Result<Vec<Sample>, Error> {
         moderation::add(&mut book, &texts)?;
         market::add(&mut book, &texts)?;
         board::add(&mut book, &texts)?;
+        checkout::add(&mut book, &texts)?;
         sql::add(&mut book, &texts)?;
         dataset::add(&mut book, &texts)?;
         versions::add(&mut book, &texts)?;

@@ -3,6 +3,8 @@
 //! Invariant: the text is shown as Markdown without HTML, and never as part of ours.
 
 use askama::Template;
+use types::SaleId;
+use types::money::MicroUsdc;
 
 use crate::chrome::{PageLayout, Theme};
 use crate::document::RenderedMarkdown;
@@ -23,6 +25,10 @@ pub struct UnitPage {
     pub(crate) text: RenderedMarkdown,
     /// Characters that are not shown.
     pub hidden: u64,
+    /// Purchase by which the account of the reader reads the unit.
+    pub purchase: Option<UnitPurchase>,
+    /// True if the reader can buy it here.
+    pub is_for_sale: bool,
     /// Declared source, for those who read the whole text.
     // The source may contain what the seller sells, so it goes with the text and not with the facts.
     pub source: Option<String>,
@@ -85,6 +91,19 @@ pub struct UnitFacts {
     pub is_own: bool,
 }
 
+/// Purchase of a unit.
+#[derive(Clone, Debug)]
+pub struct UnitPurchase {
+    /// Id of the sale.
+    pub sale: SaleId,
+    /// Name of the agent that bought it, if one did.
+    pub agent: Option<String>,
+    /// Price that was paid.
+    pub price: MicroUsdc,
+    /// Time of the sale.
+    pub at: Instant,
+}
+
 /// Scores of a version.
 #[derive(Clone, Debug)]
 pub struct ScoreView {
@@ -139,6 +158,8 @@ impl UnitPage {
             hidden: unit.length.saturating_sub(shown),
             unit,
             text,
+            purchase: None,
+            is_for_sale: false,
             source: None,
             scores: None,
             versions: Vec::new(),

@@ -5,8 +5,8 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use oauth::Resource;
-use store::ClaimStatus;
+use oauth::{ConnectionId, Resource};
+use store::{ClaimStatus, Spender};
 use types::{AgentId, ClaimId, OperatorId, SessionId, Timestamp};
 
 use crate::call::spec::{Credential, Scope};
@@ -23,6 +23,8 @@ pub struct Caller {
     pub scopes: Scopes,
     /// Kind of the credential.
     pub credential: Credential,
+    /// Connection of the app that acts as the agent, if one does.
+    pub connection: Option<ConnectionId>,
     /// Instant from which the key of an agent is no longer valid, if it has an end.
     pub expires_at: Option<Timestamp>,
 }
@@ -63,6 +65,12 @@ impl Caller {
             // A claimant has an id that becomes that of an agent only with the approval.
             CallerKind::Person | CallerKind::SignedIn { .. } | CallerKind::Claimant { .. } => None,
         }
+    }
+
+    /// Returns the agent that acts with its app, whose limits hold for what is spent; `None` for a person.
+    pub fn spender(&self) -> Option<Spender> {
+        let app = self.connection;
+        self.agent().map(|agent| Spender { agent, app })
     }
 }
 

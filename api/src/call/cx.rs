@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use oauth::Resource;
+use store::Spender;
 use types::trace::Origin;
 use types::{AgentId, OperatorId, SessionId, Timestamp, mutate};
 
@@ -54,6 +55,11 @@ impl Cx {
         self.caller.as_ref().and_then(Caller::agent)
     }
 
+    /// Returns the calling agent with its app; `None` if a person calls.
+    pub(crate) fn spender(&self) -> Option<Spender> {
+        self.caller.as_ref().and_then(Caller::spender)
+    }
+
     /// Returns the reader of the answer. The directory server spends nothing, and neither does a page that a person opens.
     pub(crate) fn reader(&self) -> Option<EgressReader> {
         let caller = self.caller.as_ref()?;
@@ -62,7 +68,7 @@ impl Cx {
         mutate!(Bug::DirectoryCharged => let spends = true);
         Some(EgressReader {
             operator: caller.operator,
-            agent: caller.agent(),
+            spender: caller.spender(),
             may_spend: spends && caller.scopes.allow(Scope::Spend),
         })
     }

@@ -192,6 +192,9 @@ pub struct Spec {
     pub tag: &'static str,
     /// Credentials that the operation accepts. If there is none in the list, a credential is not read.
     pub accepts: &'static [Credential],
+    /// True if a form counts only if its browser names this service in `Origin`. Elsewhere the statement of a newer browser does,
+    /// too: `Sec-Fetch-Site` is not in every one, and a form without `Origin` is not from any of today's.
+    pub names_origin: bool,
     /// True if a person is refused with 403 instead of 401 although the credential is valid. The interface wants that
     /// for the writes of the requests board.
     pub forbids_persons: bool,
@@ -292,6 +295,7 @@ impl Spec {
         description: "",
         tag: "",
         accepts: PUBLIC,
+        names_origin: false,
         forbids_persons: false,
         scope: Scope::Read,
         any_scope: false,

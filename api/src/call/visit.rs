@@ -8,7 +8,7 @@
 //! - A form that only asks, but for something that costs, has a token of its own in its address, which is good for that alone.
 
 use data_encoding::BASE64URL_NOPAD;
-use http::header::{self, HeaderMap, HeaderName};
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::request::Parts;
 
 use super::caller::PresentedCredential;
@@ -43,6 +43,8 @@ pub struct BrowserRequest {
     session: Option<String>,
     /// True if the browser says that a page of this service sent the request.
     from_own_page: bool,
+    /// True if it says so in `Origin`.
+    names_origin: bool,
     /// True if the browser says that a page of another site sent it.
     from_elsewhere: bool,
     /// Path that the person wanted before signing in.
@@ -69,6 +71,7 @@ impl BrowserRequest {
         Self {
             session: session(&parts.headers),
             from_own_page: is_own(&parts.headers, public_url),
+            names_origin: names_own_origin(&parts.headers, public_url),
             from_elsewhere: is_foreign(&parts.headers, public_url),
             next: cookie(&parts.headers, NEXT),
             theme: pages::Theme::of(cookie(&parts.headers, THEME).as_deref().unwrap_or_default()),
@@ -125,9 +128,14 @@ impl BrowserRequest {
         hash.map(|hash| BASE64URL_NOPAD.encode(&hash[..24])).unwrap_or_default()
     }
 
-    /// Fails with 403 if no page of this service sent the form.
-    pub(crate) fn check_origin(&self) -> Result<(), ApiError> {
-        if self.from_own_page {
+    /// Fails with 403 if no page of this service sent the form, or if `in_origin` and the browser says so in another header only.
+    pub(crate) fn check_origin(&self, in_origin: bool) -> Result<(), ApiError> {
+        let is_own = if in_origin {
+            self.names_origin
+        } else {
+            self.from_own_page
+        };
+        if is_own {
             return Ok(());
         }
         Err(foreign("the form was not sent by a page of this service"))
@@ -168,6 +176,13 @@ fn is_own(headers: &HeaderMap, public_url: &str) -> bool {
         Some(origin) => origin.eq_ignore_ascii_case(public_url),
         None => text(headers, &FETCH_SITE).as_deref() == Some("same-origin"),
     }
+}
+
+/// Returns true if the browser names the service at `public_url` in `Origin`, once.
+pub(crate) fn names_own_origin(headers: &HeaderMap, public_url: &str) -> bool {
+    let mut origins = headers.get_all(header::ORIGIN).iter();
+    let is_own = |origin: &HeaderValue| origin.as_bytes().eq_ignore_ascii_case(public_url.as_bytes());
+    origins.next().is_some_and(is_own) && origins.next().is_none()
 }
 
 fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
@@ -220,8 +235,6 @@ pub(crate) fn sign_in(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
-
     use super::*;
 
     #[test]
@@ -270,6 +283,32 @@ mod tests {
             assert!(!own(FETCH_SITE, site), "{site}");
         }
         assert!(!is_own(&HeaderMap::new(), "https://sluice.example"));
+    }
+
+    #[test]
+    fn the_statement_of_a_newer_browser_names_no_origin() {
+        let names = |pairs: &[(HeaderName, &'static str)]| {
+            let pairs = pairs
+                .iter()
+                .map(|(name, value)| (name.clone(), HeaderValue::from_static(value)));
+            let mut headers = HeaderMap::new();
+            for (name, value) in pairs {
+                headers.append(name, value);
+            }
+            names_own_origin(&headers, "https://sluice.example")
+        };
+        let own = (header::ORIGIN, "https://sluice.example");
+        assert!(names(std::slice::from_ref(&own)));
+        for others in [
+            vec![],
+            vec![(FETCH_SITE, "same-origin")],
+            vec![(header::ORIGIN, "null")],
+            vec![(header::ORIGIN, "https://evil.example"), (FETCH_SITE, "same-origin")],
+            vec![own.clone(), (header::ORIGIN, "https://evil.example")],
+            vec![own.clone(), own],
+        ] {
+            assert!(!names(&others), "{others:?}");
+        }
     }
 
     fn browser(session: Option<&str>, header: Option<(HeaderName, &'static str)>) -> BrowserRequest {

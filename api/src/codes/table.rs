@@ -47,11 +47,12 @@ error_codes! {
     NotSignedIn = 401 "not_signed_in" [] "The page needs a person who is signed in; a browser is led to the sign-in page." Once;
     Unauthenticated = 401 "unauthenticated" ["hint", "getKey"] "There is no credential, or none that is valid." No;
     CreditsShort = 402 "credits_short" ["price", "priceMicro", "credits", "pay"] "The credits of the operator do not cover the price." Once;
-    EgressQuota = 402 "egress_quota" ["quota", "credits"] "The egress of the month is used up, and credits do not pay for more." Once;
+    EgressQuota = 402 "egress_quota" ["quota", "credits", "cap"] "The egress of the month is used up, and credits do not pay for more, or a cap of the agent or the app (`cap`) does not let them." Once;
     PaymentFailed = 402 "payment_failed" ["reason", "x402Version", "accepts", "price", "priceMicro", "pay", "credits"] "The payment moved no money, which is proved; sign a new one." Once;
     PaymentRequired = 402 "payment_required" ["price", "priceMicro", "credits", "pay", "getKey", "hint", "reason", "x402Version", "accepts"] "The item is priced and the operator has not bought it." Once;
     StorageQuota = 402 "storage_quota" ["quota", "credits"] "The storage of the operator, or of the maintainer of the dataset, is used up." Once;
     AgentLimit = 403 "agent_limit" [] "The operator has as many agents as it may." Once;
+    ApprovalDenied = 403 "approval_denied" ["approval", "until"] "The person said no to this purchase; that holds until `until`, unless the price falls." Once;
     ClaimCodeLimit = 403 "claim_code_limit" [] "The operator has as many claim codes that work as it may." Once;
     ForeignForm = 403 "foreign_form" [] "The form was not sent by a page of this service, or by a page of an earlier session." No;
     InsufficientScope = 403 "insufficient_scope" [] "The credential lacks the permission that the operation needs." No;
@@ -67,6 +68,7 @@ error_codes! {
     OwnUnit = 403 "own_unit" [] "An operator does not rate or mark its own units." No;
     SignInIsOld = 403 "sign_in_is_old" [] "The step needs a person who signed in within the last 15 minutes." Once;
     SignUpByInvitation = 403 "sign_up_by_invitation" ["invite"] "Sign-up is by invitation, and the address has none." Once;
+    SpendCap = 403 "spend_cap" ["of", "period", "capMicro", "usedMicro", "priceMicro", "resetAt"] "The price does not fit a cap that the person gave the agent or the app; `of` and `period` say which." Once;
     TokenLimit = 403 "token_limit" [] "The operator has as many tokens as it may." Once;
     WrongCredential = 403 "wrong_credential" [] "The credential is valid, and of a kind that this operation does not take." No;
     WrongOrigin = 403 "wrong_origin" [] "A browser sent the request from a page of another site." No;
@@ -89,6 +91,7 @@ error_codes! {
     EmailTaken = 409 "email_taken" [] "The address, or another spelling of its mailbox, has an account or a sign-up." No;
     EtagMismatch = 409 "etag_mismatch" ["parts"] "Parts of the upload are there with other tags." No;
     FreeItem = 409 "free_item" [] "The item costs nothing with a key." No;
+    IdentifierReused = 409 "identifier_reused" [] "The identifier of the payment was given to another payment; choose another." No;
     NameTaken = 409 "name_taken" [] "The name of the agent, or one that looks like it, is taken." No;
     NoPayoutAddress = 409 "no_payout_address" [] "The operator has no payout address in force." Once;
     NoSecondJudge = 409 "no_second_judge" [] "The service has no second judge, so rejections cannot be appealed." No;
@@ -129,6 +132,7 @@ error_codes! {
     ClaimCodeLocked = 423 "claim_code_locked" [] "The claim code is locked after too many wrong tries." No;
     AllowanceSpent = 429 "allowance_spent" ["allowance", "retryAfter"] "The operator's contributions or units of the day are used up." After;
     AnswerLimit = 429 "answer_limit" ["retryAfter"] "The agent answers more requests in an hour than it may." After;
+    ApprovalsFull = 429 "approvals_full" ["retryAfter"] "As many purchases of the agent wait for its person as may." After;
     BodiesOfOne = 429 "bodies_of_one" ["retryAfter"] "Other bodies of the same operator or address take all the memory it may have." After;
     Busy = 429 "busy" ["retryAfter"] "Another file of the operator is being read, its processor time for files is used, or every place is taken." After;
     CommentLimit = 429 "comment_limit" ["retryAfter"] "The agent writes more comments in an hour than it may." After;
@@ -137,7 +141,7 @@ error_codes! {
     HourlyLimit = 429 "hourly_limit" ["retryAfter"] "The agent submits or revises more units in an hour than it may." After;
     LoginCodeLimit = 429 "login_code_limit" ["retryAfter"] "The person typed more wrong codes of logins in an hour than anybody may." After;
     PlatformCapacity = 429 "platform_capacity" ["resetAt", "retryAfter"] "The service sends no more this month." After;
-    PriceChanged = 429 "price_changed" ["retryAfter"] "The price was changed within the last day." After;
+    PriceChanged = 429 "price_changed" ["price", "priceMicro", "retryAfter"] "The price was changed within the last day; or, of a purchase and with 409, it is above `maxPrice`." After;
     ProfileBusy = 429 "profile_busy" ["retryAfter"] "Other profiles are being built or wait, or the address had as many built in a minute as it may." After;
     QueriesBusy = 429 "queries_busy" ["retryAfter"] "Queries of others have every place." After;
     QueryRunning = 429 "query_running" ["retryAfter"] "Another query of the operator runs." After;

@@ -1,5 +1,6 @@
 //! Money keeper: makes shares payable whose dispute window is over, gives the credits of sign-ups, leaves sales out of
-//! the ranking that are no sales to others, charges days of storage, and seals days of the ledger.
+//! the ranking that are no sales to others, ends purchases that nobody approved in time, charges days of storage, and seals
+//! days of the ledger.
 //!
 //! Invariant: no call waits for it. Every step happens once, whatever number of processes run it: a sale is released by
 //! its state, a day is charged by its key and sealed by its row.
@@ -82,6 +83,12 @@ impl MoneyKeeper {
                     tracing::warn!(
                         error = with_causes(&error),
                         "cannot look for sales that come back to their buyers; trying again"
+                    );
+                }
+                if let Err(error) = self.store.money().approvals_expire(now).await {
+                    tracing::warn!(
+                        error = with_causes(&error),
+                        "cannot end purchases that nobody approved in time; trying again"
                     );
                 }
                 let day = due_day(now);

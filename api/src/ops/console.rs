@@ -12,6 +12,7 @@ mod contributions;
 mod datasets;
 mod entry;
 mod invite;
+mod limits;
 mod logins;
 mod moderation;
 mod money;
@@ -21,6 +22,7 @@ mod settings;
 mod texts;
 
 pub(super) use agents::CODE_LASTS;
+pub(super) use apps::name as app_name;
 pub(super) use contributions::records;
 
 use crate::call::operation::Operations;
@@ -41,5 +43,6 @@ pub(super) fn add(table: &mut Operations) {
     moderation::add(table);
     apps::add(table);
     consent::add(table);
+    limits::add(table);
     settings::add(table);
 }

@@ -454,7 +454,7 @@ async fn client(cx: &Cx, credentials: &Credentials, giver: Option<OperatorId>) -
 #[cfg(test)]
 mod tests {
     use http::Request;
-    use oauth::{Challenge, Code, Grant, Hash, Scopes, Storage as _};
+    use oauth::{AppBudget, Challenge, Code, Grant, Hash, Scopes, Storage as _};
 
     use super::*;
     use crate::testing::{Got, Service};
@@ -501,6 +501,7 @@ mod tests {
             },
             redirect_uri: "https://app.invalid/callback".to_owned(),
             challenge: Challenge::from_bytes([0; 32]),
+            budget: AppBudget::default(),
             expires_at: now.plus(Duration::from_mins(1)),
         };
         let hash = Hash(crate::secrets::hash("wtg_1"));

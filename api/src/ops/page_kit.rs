@@ -46,14 +46,20 @@ pub(super) async fn page_layout(cx: &Cx) -> Result<pages::PageLayout, ApiError> 
     let store = &cx.app.store;
     let accounts = store.accounts();
     let limit = cx.app.limits.agents_per_operator;
-    let (found, claims) = tokio::try_join!(store.operator(operator), accounts.claims_of(operator, limit, cx.now))?;
+    let money = store.money();
+    let (found, claims, asked) = tokio::try_join!(
+        store.operator(operator),
+        accounts.claims_of(operator, limit, cx.now),
+        money.approvals_count(operator, cx.now)
+    )?;
     let person = found.map(|operator| pages::Person { email: operator.email });
     let pending = claims
         .iter()
         .filter(|claim| claim.status == ClaimStatus::Pending)
         .count();
+    let waiting = u64::try_from(pending).unwrap_or(u64::MAX).saturating_add(asked);
     Ok(pages::PageLayout {
-        attention: u32::try_from(pending).unwrap_or(u32::MAX),
+        attention: u32::try_from(waiting).unwrap_or(u32::MAX),
         ..view::page_layout(visit, person, &frame)
     })
 }

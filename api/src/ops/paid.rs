@@ -18,7 +18,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::{OperatorId, Version};
 
-use self::headers::sent;
+pub(super) use self::page::wallet_offer;
+
+use self::headers::{sent, signed_in};
 use self::purchase::{SettledPurchase, purchase};
 use super::manifest;
 use crate::call::cx::Cx;
@@ -31,6 +33,12 @@ use crate::rules::settlement::goods;
 
 /// Headers that carry a payment.
 const HEADERS: &[(&str, &str)] = &[("payment", "X-PAYMENT"), ("paymentSignature", "PAYMENT-SIGNATURE")];
+/// The same for what a wallet can own, with the header of its sign-in.
+const OWNED_HEADERS: &[(&str, &str)] = &[
+    ("payment", "X-PAYMENT"),
+    ("paymentSignature", "PAYMENT-SIGNATURE"),
+    ("signIn", "SIGN-IN-WITH-X"),
+];
 
 /// Failures of every purchase by x402.
 const FAILURES: &[(u16, &str)] = &[
@@ -44,7 +52,7 @@ const FAILURES: &[(u16, &str)] = &[
     (
         409,
         "It costs nothing (`free_item`), is the payer's own (`own_item`), is not sold (`not_for_sale`), or the \
-         authorization was used (`authorization_used`, `payment_used`).",
+         authorization or its identifier was used (`authorization_used`, `payment_used`, `identifier_reused`).",
     ),
     (
         503,
@@ -95,7 +103,8 @@ pub(super) fn add(table: &mut Operations) {
             path: "/paid/dataset",
             summary: "Buys a version of a dataset with a wallet (x402)",
             description: "Without `version`, the latest. The payment is the authorization: no account and no key. The \
-                          answer is the signed manifest.",
+                          answer is the signed manifest. A wallet that has bought it signs in instead.",
+            headers: OWNED_HEADERS,
             success: &[(200, "The manifest of the version; `PAYMENT-RESPONSE` has the receipt.")],
             ..base()
         },
@@ -130,11 +139,21 @@ struct PaidDatasetInput {
     payment: Option<Vec<String>>,
     /// A payment of version 2.
     payment_signature: Option<Vec<String>>,
+    /// A sign-in of the wallet that bought it.
+    sign_in: Option<Vec<String>>,
 }
 
 async fn dataset(cx: Cx, input: PaidDatasetInput) -> Result<PaidAnswer<SignedManifest>, ApiError> {
     let (goods, project) = goods::dataset(&cx, &input.slug, input.version.map(Version)).await?;
     let header = sent(&cx, input.payment, input.payment_signature)?;
+    if let Some(wallet) = signed_in(&cx, &goods, input.sign_in, header.is_some()).await? {
+        let version = Version(u64::try_from(goods.bound.version).unwrap_or(0));
+        let snapshot = reading::snapshot(&cx, &project, Some(version)).await?;
+        return Ok(PaidAnswer {
+            headers: Vec::new(),
+            body: manifest::signed(&cx, project, &snapshot, wallet).await?,
+        });
+    }
     if header.is_some() {
         // An item that cannot be delivered now is not sold now.
         let version = Version(u64::try_from(goods.bound.version).unwrap_or(0));
@@ -147,7 +166,7 @@ async fn dataset(cx: Cx, input: PaidDatasetInput) -> Result<PaidAnswer<SignedMan
         let snapshot = reading::snapshot(&cx, &project, Some(version)).await?;
         manifest::signed(&cx, project, &snapshot, account).await
     };
-    purchased.answer(&cx, made).await
+    purchased.answer(&cx, &goods, made).await
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -185,5 +204,5 @@ async fn credits(cx: Cx, input: PaidCreditsInput) -> Result<PaidAnswer<PaidPack>
         credited_micro: payment.amount,
         payment_id: payment.id.clone(),
     };
-    purchased.answer(&cx, std::future::ready(Ok(body))).await
+    purchased.answer(&cx, &goods, std::future::ready(Ok(body))).await
 }

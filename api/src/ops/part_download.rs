@@ -183,7 +183,7 @@ async fn part(cx: Cx, input: SignedPartPath) -> Result<StreamedAnswer<ParquetMed
         // An address says nothing about the credential that it was handed out to, so it spends no credits.
         let reader = EgressReader {
             operator,
-            agent: None,
+            spender: None,
             may_spend: false,
         };
         // Nothing is sent yet, so a refusal is an answer in words.

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use http::Method;
+use proof::{QueryReceipt, SignedStatement};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use types::Version;
 
+use self::receipt::ReceiptDraft;
 use self::run::{AskedQuery, ask};
 use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
@@ -22,6 +24,7 @@ use crate::rules::entitlement;
 use crate::rules::reading::{MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
 use crate::state::sandbox::AnswerColumn;
 
+mod receipt;
 pub(in crate::ops) mod run;
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
@@ -39,7 +42,9 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             summary: "Asks the records of a version a question in SQL",
             description: "One SELECT over the table `records`. Without `version`, the latest. A query has 20 seconds, \
                           an operator one query at a time. Rows that do not fit are those of the same call with \
-                          `offset` set to `nextOffset`. `sluice pull` fetches what is too large to be queried here.",
+                          `offset` set to `nextOffset`. `sluice pull` fetches what is too large to be queried here. With \
+                          `receipt`, the answer has a signed statement of itself, which `sluice verify receipt` checks \
+                          offline and repeats over a pulled version.",
             tag: "datasets",
             accepts: KEY,
             item: GuardedItem::Project,
@@ -92,6 +97,9 @@ struct QueryInput {
     #[serde(default)]
     #[schemars(range(min = 0, max = 1_000))]
     offset: u32,
+    /// True for a signed statement of the answer.
+    #[serde(default)]
+    receipt: bool,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -112,6 +120,9 @@ struct QueryAnswer {
     /// Number of the `limit` rows before the next that did not fit into an answer over MCP; absent after the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_offset: Option<u32>,
+    /// Signed statement of this answer, which others can check and repeat; absent unless it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    receipt: Option<SignedStatement<QueryReceipt>>,
 }
 
 /// A column of the answer.
@@ -147,25 +158,37 @@ async fn query(cx: Cx, input: QueryInput) -> Result<JsonReply<QueryAnswer>, ApiE
         // The next page runs the statement again.
         is_steady: room.is_bounded() || input.offset > 0,
         has_places: false,
+        is_repeated: input.receipt,
         patience: Duration::ZERO,
     };
-    let answered = ask(&cx, &project, &asked).await?;
-    let columns: Vec<ColumnView> = answered.columns.into_iter().map(Into::into).collect();
-    let mut rows = answered.rows;
+    let mut answered = ask(&cx, &project, &asked).await?;
+    let mut rows = std::mem::take(&mut answered.rows);
     rows.drain(..rows.len().min(input.offset as usize));
+    let receipt = input
+        .receipt
+        .then(|| ReceiptDraft::new(&project, &asked, &answered, input.offset));
+    let columns: Vec<ColumnView> = answered.columns.into_iter().map(Into::into).collect();
     room.spend(&columns)?;
+    if let Some(receipt) = &receipt {
+        room.spend(receipt)?;
+    }
     let is_cut = room.keep(&mut rows)?;
     let next_offset = input
         .offset
         .saturating_add(u32::try_from(rows.len()).unwrap_or(u32::MAX));
-    Ok(JsonReply::ok(QueryAnswer {
+    let mut answer = QueryAnswer {
         version: answered.version.0,
         columns,
         row_count: rows.len() as u64,
         rows,
         truncated: answered.truncated,
         next_offset: is_cut.then_some(next_offset),
-    }))
+        receipt: None,
+    };
+    if let Some(draft) = receipt {
+        answer = draft.sign(&cx, answer).await?;
+    }
+    Ok(JsonReply::ok(answer))
 }
 
 #[cfg(test)]

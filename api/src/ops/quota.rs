@@ -12,6 +12,7 @@ use crate::call::operation::Operations;
 use crate::call::spec::{KEY, Spec};
 use crate::call::wire::{self, NoInput, WireInstant};
 use crate::error::ApiError;
+use crate::rules::spending::{self, CallerLimits};
 use crate::rules::storage_quota;
 use crate::state::egress::account;
 
@@ -37,6 +38,9 @@ pub(super) struct OperatorQuota {
     storage: StorageQuota,
     egress: EgressQuota,
     validation: ValidationQuota,
+    /// Limits of the calling agent, and of the app that acts as it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limits: Option<CallerLimits>,
 }
 
 /// Used and allowed bytes of storage.
@@ -151,5 +155,6 @@ pub(super) async fn of(cx: &Cx) -> Result<OperatorQuota, ApiError> {
             allowed,
             reset_at: cx.now.next_day().into(),
         },
+        limits: spending::limits_of(cx).await?,
     })
 }

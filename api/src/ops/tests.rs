@@ -59,7 +59,7 @@ fn what_reaches_a_schema_as_an_outline_could_not_break_it() {
 }
 
 /// Operations of programs in their order, each with its callers and its scope.
-const PERMISSIONS: [&str; 111] = [
+const PERMISSIONS: [&str; 113] = [
     "GET /healthz Public Read",
     "GET /readyz Public Read",
     "GET /openapi.json Public Read",
@@ -147,6 +147,7 @@ const PERMISSIONS: [&str; 111] = [
     "GET /operators/payout-proof Operator Read",
     "POST /operators/payout-proof Operator Write",
     "POST /faucet Optional Write",
+    "GET /receipts/{id} KeyOrWallet Read",
     "GET /search Public Read",
     "POST /reports Optional Write",
     "GET /reports/{id} Optional Read",
@@ -169,6 +170,7 @@ const PERMISSIONS: [&str; 111] = [
     "POST /community/comments/{number}/withdraw Key Write",
     "GET /collectors Public Read",
     "GET /.well-known/service-keys Public Read",
+    "GET /.well-known/did.json Public Read",
     "GET /robots.txt Public Read",
     "GET /sitemap.xml Public Read",
 ];
@@ -187,6 +189,7 @@ fn permissions_are_those_of_the_interface() {
                 [Credential::AgentKey, Credential::OperatorToken] => "KeyOrOperator",
                 [Credential::AgentKey, Credential::OperatorToken, Credential::AppToken] => "Own",
                 [Credential::Anonymous, Credential::AgentKey, Credential::OperatorToken] => "Optional",
+                [Credential::Anonymous, Credential::AgentKey] => "KeyOrWallet",
                 [Credential::ClaimedKey, Credential::AgentKey] => "ClaimedKey",
                 [Credential::AgentKey, Credential::AppToken] => "KeyOrApp",
                 [Credential::Anonymous, Credential::AgentKey, Credential::AppToken] => "AnyoneOrApp",

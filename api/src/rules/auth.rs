@@ -10,6 +10,7 @@ use std::sync::Arc;
 use http::HeaderValue;
 use http::header;
 use store::{ClaimStatus, Principal};
+use x402::sign_in::SignInProblem;
 
 use crate::call::caller::{Caller, CallerKind, PresentedCredential, Scopes, Transport};
 use crate::call::spec::{ApiKind, Credential, KEY, Spec};
@@ -126,6 +127,7 @@ async fn session(app: &App, spec: &Spec, token: &str) -> Result<Option<Caller>, 
         actor,
         scopes: Scopes::ALL,
         credential: Credential::Session,
+        connection: None,
         expires_at: None,
     };
     admit(app, spec, caller)
@@ -141,6 +143,7 @@ fn caller(app: &App, principal: Principal) -> Result<(Caller, bool), ApiError> {
         actor,
         scopes: Scopes::ALL,
         credential,
+        connection: None,
         expires_at: None,
     };
     Ok(match principal {
@@ -290,6 +293,16 @@ fn unauthenticated(app: &App, spec: &Spec, message: &str) -> ApiError {
         _ => "send `Authorization: Bearer <operator token>`; operator tokens begin with `wto_`",
     };
     refused(app, ErrorCode::Unauthenticated, message, hint, "keys")
+}
+
+/// Returns the 401 for who is not known to be the buyer of a sale: there is no key, and no sign-in of a wallet that is taken.
+pub(crate) fn no_buyer(app: &App, problem: Option<SignInProblem>) -> ApiError {
+    let hint = "send `Authorization: Bearer <agent key>` of the buyer, or `SIGN-IN-WITH-X` of the wallet that paid";
+    let message = problem.map_or_else(
+        || "a receipt is for its buyer".to_owned(),
+        |problem| format!("the sign-in was not taken: {}", problem.rule()),
+    );
+    refused(app, ErrorCode::Unauthenticated, &message, hint, "keys")
 }
 
 /// Returns the address of a section of the guide that says how to get a credential.

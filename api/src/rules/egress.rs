@@ -7,14 +7,15 @@ use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
 use futures_util::stream::StreamExt as _;
-use serde_json::json;
-use store::{EgressLease, EgressLeased};
+use serde_json::{Map, Value, json};
+use store::{EgressLease, EgressLeased, SpendCapped};
 use types::money::MicroUsdc;
 use types::{LedgerEventId, OperatorId, Timestamp, mutate};
 
 use crate::call::answer::OperationOutput;
 use crate::codes::ErrorCode;
 use crate::error::ApiError;
+use crate::rules::spending;
 use crate::state::app::App;
 use crate::state::egress::{AdmittedBytes, EgressLeases, EgressMeter, EgressReader, account};
 
@@ -152,6 +153,7 @@ async fn admit(
     leases.put(reader.operator, taken, now);
     match refused {
         Some(EgressLeased::Short { need, balance }) => Err(exceeded(app, reader.operator, need, balance, now).await?),
+        Some(EgressLeased::Capped { need, capped }) => Err(beyond_cap(app, reader.operator, need, &capped, now).await?),
         _ => Err(platform_full(now)),
     }
 }
@@ -174,7 +176,7 @@ async fn lease(
         asset: tariff.asset.clone(),
         block: tariff.egress_block,
         event: LedgerEventId::new(now),
-        actor: reader.agent.map(|agent| agent.to_string()).unwrap_or_default(),
+        spender: reader.spender,
         now,
     };
     Ok(app.store.money().egress_lease(lease).await?)
@@ -210,6 +212,27 @@ async fn exceeded(
         ))
 }
 
+/// Returns the error for a reader whose agent or app may not pay for more.
+async fn beyond_cap(
+    app: &App,
+    operator: OperatorId,
+    need: MicroUsdc,
+    capped: &SpendCapped,
+    now: Timestamp,
+) -> Result<ApiError, ApiError> {
+    let balances = app.store.money().balances(&app.pay.asset, operator).await?;
+    let error = exceeded(app, operator, need, balances.credits, now).await?;
+    let cap: Map<String, Value> = spending::members(capped)
+        .into_iter()
+        .map(|(member, value)| (member.to_owned(), value))
+        .collect();
+    let message = format!(
+        "the egress of the month is used up, more costs ${need}, and {}",
+        spending::sentence(capped)
+    );
+    Ok(error.with_message(message).field("cap", cap))
+}
+
 /// Returns the error for a month in which the service sends no more.
 fn platform_full(now: Timestamp) -> ApiError {
     let (reset, message) = (now.next_month(), "the service sends no more this month");
@@ -228,7 +251,7 @@ mod tests {
         let (leases, now) = (EgressLeases::default(), service.app.clock.now());
         let reader = EgressReader {
             operator: OperatorId::new(now),
-            agent: None,
+            spender: None,
             may_spend: false,
         };
         leases.put(reader.operator, 10, now);

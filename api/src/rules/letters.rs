@@ -8,8 +8,8 @@
 use async_trait::async_trait;
 use mail::Letter;
 use serde::{Deserialize, Serialize};
-use store::{Job, LinkPurpose, Mail, NewJob};
-use types::{Kind, LinkId, OperatorId, ReportId, TakedownId, Timestamp};
+use store::{ApprovalState, ItemKind, Job, LinkPurpose, Mail, NewJob};
+use types::{ApprovalId, Kind, LinkId, OperatorId, ReportId, TakedownId, Timestamp};
 
 use crate::error::ApiError;
 use crate::ids;
@@ -65,6 +65,11 @@ pub enum LetterPayload {
         address: String,
         /// Instant from which it is in force, in microseconds since 1970.
         effective_at: i64,
+    },
+    /// Purchase of an agent that waits for its person.
+    Approval {
+        /// Row that waits.
+        approval: ApprovalId,
     },
     /// Takedown of an item, to its owner.
     TakenDown {
@@ -179,6 +184,7 @@ pub(crate) async fn letter(app: &App, job: &Job, now: Timestamp) -> Result<Optio
             let text = payout(&app.config.public_url, address, Timestamp::from_micros(*effective_at));
             (to, "Your payout address changes", text)
         }),
+        LetterPayload::Approval { approval } => asked(app, job.operator, *approval, now).await?,
         LetterPayload::Reported { report } => moderation::reported(app, *report, now).await?,
         LetterPayload::TakenDown { .. }
         | LetterPayload::ItemRestored { .. }
@@ -251,6 +257,40 @@ async fn with_link(app: &App, purpose: LinkPurpose, id: LinkId, now: Timestamp) 
         }
     };
     Ok(Some((link.email, subject, text)))
+}
+
+/// Returns the letter about a purchase that waits; `None` once it does no more.
+async fn asked(
+    app: &App,
+    operator: Option<OperatorId>,
+    id: ApprovalId,
+    now: Timestamp,
+) -> Result<Option<Addressed>, ApiError> {
+    let Some(operator) = operator else { return Ok(None) };
+    let approval = app.store.money().approval(operator, id, now).await?;
+    let Some(approval) = approval.filter(|approval| approval.state == ApprovalState::Waiting) else {
+        return Ok(None);
+    };
+    let item = match approval.kind {
+        ItemKind::Unit => "a knowledge unit",
+        ItemKind::Dataset => "a version of a dataset",
+    };
+    // No title and no words of the agent: a letter has no text that a stranger chose.
+    let text = format!(
+        "Hello,\n\n\
+         your agent\n\n\
+         {}\n\n\
+         wants to buy {item} for ${} in test USDC.\n\
+         Decide on this page, where you sign in first:\n\n\
+         {}\n\n\
+         It waits until {}. If you do nothing, nothing is bought.\n",
+        quoted(&approval.agent_name),
+        approval.price,
+        app.config.approval_page(id),
+        minute(approval.expires_at)
+    );
+    let to = to(app, operator).await?;
+    Ok(to.map(|to| (to, "Your agent asks to buy something", text)))
 }
 
 fn suspended(base: &str, reason: &str) -> String {

@@ -25,7 +25,7 @@
 //!
 //! A step is one statement of [`store::Payments`], whose condition is the state before it. The step to `settled` is one
 //! transaction of [`store::Money`] with the sale, the entitlement and the movements. `goods` says what is sold,
-//! `answers` what a state answers. Payouts go the other way (`api/src/flow/payouts.rs`): picked, sending, done; while it
+//! `answers` what a state answers, `challenge` what is said beside the terms, and `sign_in` reads what a wallet bought. Payouts go the other way (`api/src/flow/payouts.rs`): picked, sending, done; while it
 //! is not known, unknown; given up, failed.
 //!
 //! Invariants:
@@ -34,9 +34,11 @@
 //! - While a settlement is not known, nobody is asked to pay again for it.
 
 pub(crate) mod answers;
+pub(crate) mod challenge;
 pub mod faucet;
 pub(crate) mod goods;
 pub(crate) mod machine;
+pub(crate) mod sign_in;
 mod wallets;
 
 #[cfg(test)]

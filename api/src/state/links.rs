@@ -22,6 +22,7 @@ const CONTEXT: &str = "sluice-part-1";
 const UPLOAD_CONTEXT: &str = "sluice-upload-1";
 const MAIL_CONTEXT: &str = "sluice-mail-1";
 const WALLET_CONTEXT: &str = "sluice-wallet-1";
+const SIGN_IN_CONTEXT: &str = "sluice-sign-in-1";
 const REPORT_CONTEXT: &str = "sluice-report-1";
 const REPORTER_CONTEXT: &str = "sluice-reporter-1";
 
@@ -163,6 +164,31 @@ impl AddressSigner {
         let mut mac = self.0.clone();
         mac.update(format!("{WALLET_CONTEXT}\n{operator}\n{wallet}").as_bytes());
         HEXLOWER.encode(&mac.finalize().into_bytes()[..16])
+    }
+
+    fn over_sign_in(&self, random: &str, issued_at: Timestamp) -> Hmac<Sha256> {
+        let mut mac = self.0.clone();
+        let minute = issued_at.micros().div_euclid(60_000_000);
+        mac.update(format!("{SIGN_IN_CONTEXT}\n{random}\n{minute}").as_bytes());
+        mac
+    }
+
+    /// Returns the nonce of a challenge to sign in with a wallet: random bytes, and a proof that they are of this service and
+    /// of this minute. So no challenge has to be kept.
+    pub(crate) fn sign_in_nonce(&self, random: [u8; 8], issued_at: Timestamp) -> String {
+        let random = HEXLOWER.encode(&random);
+        let mac = self.over_sign_in(&random, issued_at).finalize().into_bytes();
+        format!("{random}{}", HEXLOWER.encode(&mac[..8]))
+    }
+
+    /// Verifies such a nonce, in constant time. Does not look at the age.
+    pub(crate) fn is_sign_in_nonce(&self, nonce: &str, issued_at: Timestamp) -> bool {
+        let Some((random, mac)) = nonce.split_at_checked(16) else {
+            return false;
+        };
+        let mac = HEXLOWER.decode(mac.as_bytes()).unwrap_or_default();
+        // A shorter proof would be a part of a good one.
+        mac.len() == 8 && self.over_sign_in(random, issued_at).verify_truncated_left(&mac).is_ok()
     }
 
     /// Returns the token of a link that is mailed. It follows from the link's id, so no job has to keep it, and each

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use catalog::Snapshot;
+use proof::query_receipt::BuildId;
 use serde_json::value::RawValue;
-use types::{Contract, DatasetId};
+use types::{Contract, DatasetId, Timestamp};
 
 /// Runs statements over a version.
 #[async_trait]
@@ -43,6 +44,9 @@ pub struct SandboxQuery<'a> {
     pub is_steady: bool,
     /// True if the table has [`types::contract::PLACE_COLUMNS`], for a statement of the service. Then it is steady, too.
     pub has_places: bool,
+    /// Time that `now()` returns, for an answer that others repeat. Then it is steady, and has
+    /// [`SandboxAnswer::repetition`].
+    pub now: Option<Timestamp>,
 }
 
 /// The answer to a statement.
@@ -54,6 +58,19 @@ pub struct SandboxAnswer {
     pub rows: Vec<Box<RawValue>>,
     /// True if there are more rows than `limit`.
     pub truncated: bool,
+    /// Facts that others need to repeat the answer; `None` unless it was asked for.
+    pub repetition: Option<AnswerRepetition>,
+}
+
+/// Facts for another run of a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnswerRepetition {
+    /// Time that `now()` returned.
+    pub now: Timestamp,
+    /// The program that answered.
+    pub build: BuildId,
+    /// Reasons why another run may give another answer, as words; empty if it cannot.
+    pub why: Vec<&'static str>,
 }
 
 /// A column of an answer.

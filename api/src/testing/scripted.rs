@@ -6,20 +6,45 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use catalog::Snapshot;
+use proof::query_receipt::BuildId;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use types::Contract;
 
 use crate::state::files::{FileDone, FileFailure, FileJob, FileReader};
-use crate::state::sandbox::{AnswerColumn, QuerySandbox, SandboxAnswer, SandboxFailure, SandboxQuery};
+use crate::state::sandbox::{
+    AnswerColumn, AnswerRepetition, QuerySandbox, SandboxAnswer, SandboxFailure, SandboxQuery,
+};
+
+/// Things that have come to a point, each of which is awaited once.
+#[derive(Debug)]
+pub(crate) struct Arrivals(Semaphore);
+
+impl Default for Arrivals {
+    fn default() -> Self {
+        Self(Semaphore::new(0))
+    }
+}
+
+impl Arrivals {
+    fn add(&self) {
+        self.0.add_permits(1);
+    }
+
+    /// Waits for the next one.
+    pub(crate) async fn next(&self) {
+        self.0.acquire().await.unwrap().forget();
+    }
+}
 
 /// A sandbox that acts on keywords instead of SQL (`hang`, `time out`, `wait`, `refuse`, `fail`, `explode`,
-/// `list`), and otherwise counts the records. After `pause ` it waits to be told before it does so.
+/// `list`), and otherwise counts the records. After `pause ` it waits to be told before it does so. Only a count can be
+/// repeated.
 #[derive(Debug, Default)]
 pub(crate) struct Scripted {
-    /// Notified for each statement that hangs or pauses.
-    pub(crate) hanging: Notify,
+    /// Counts the statements that hang or pause.
+    pub(crate) hanging: Arrivals,
     /// Lets a statement that pauses go on.
     pub(crate) going_on: Notify,
 }
@@ -40,14 +65,19 @@ impl QuerySandbox for Scripted {
         asked: &SandboxQuery<'_>,
     ) -> Result<SandboxAnswer, SandboxFailure> {
         let message = "division by zero".to_owned();
+        let repetition = asked.now.map(|now| AnswerRepetition {
+            now,
+            build: BuildId::of_sha256(&[0xb1; 32]),
+            why: if asked.sql == "list" { vec!["order"] } else { Vec::new() },
+        });
         let paused = asked.sql.strip_prefix("pause ");
         if paused.is_some() {
-            self.hanging.notify_one();
+            self.hanging.add();
             self.going_on.notified().await;
         }
         match paused.unwrap_or(asked.sql) {
             "hang" => {
-                self.hanging.notify_one();
+                self.hanging.add();
                 std::future::pending().await
             }
             "time out" => Err(SandboxFailure::TimedOut),
@@ -70,6 +100,7 @@ impl QuerySandbox for Scripted {
                         .map(|row| RawValue::from_string(row).unwrap())
                         .collect(),
                     truncated: true,
+                    repetition,
                 })
             }
             _ => Ok(SandboxAnswer {
@@ -82,6 +113,7 @@ impl QuerySandbox for Scripted {
                     .map(|value| RawValue::from_string(format!("[{value}]")).unwrap())
                     .into(),
                 truncated: false,
+                repetition,
             }),
         }
     }
@@ -90,15 +122,15 @@ impl QuerySandbox for Scripted {
 /// Files that are told by their text: `hang`, `damaged`, `large`, `open`, and otherwise a file of one column.
 #[derive(Debug, Default)]
 pub(crate) struct ScriptedFiles {
-    /// Notified for each file that hangs.
-    pub(crate) hanging: Notify,
+    /// Counts the files that hang.
+    pub(crate) hanging: Arrivals,
 }
 
 impl ScriptedFiles {
     async fn read<T>(&self, job: FileJob, answer: impl FnOnce(FileJob) -> T) -> FileDone<T> {
         let result = match &job.body[..] {
             b"hang" => {
-                self.hanging.notify_one();
+                self.hanging.add();
                 std::future::pending().await
             }
             b"damaged" => Err(FileFailure::Refused("the file is damaged".to_owned())),

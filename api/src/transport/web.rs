@@ -48,11 +48,16 @@ pub(crate) fn refusal(
     frame: &LayoutOptions,
 ) -> PageResponse {
     if error.code() == ErrorCode::NotSignedIn {
-        // A form cannot be repeated by a redirect, so its sender begins at the console.
+        // A form cannot be repeated by a redirect, so its sender begins at the console, or at the question that it answered.
         let next = if method == Method::GET {
             visit.path.as_str()
         } else {
-            CONSOLE
+            let answered = visit
+                .path
+                .strip_suffix("/yes")
+                .or_else(|| visit.path.strip_suffix("/no"));
+            let question = answered.filter(|path| path.starts_with("/console/approvals/"));
+            question.unwrap_or(CONSOLE)
         };
         if let Ok(view) = PageResponse::see(&sign_in(next)) {
             return view;

@@ -18,8 +18,10 @@ use std::time::Duration;
 use sqlx::AnyConnection;
 use types::{AgentId, OperatorId, Timestamp};
 
+pub(crate) use connections::is_connected;
 pub use connections::{AppConnection, ConnectedApp};
 pub use console::{CONSOLE_CLIENT, CONSOLE_LASTS, CONSOLE_RESOURCE};
+pub(crate) use storage::is_removed;
 
 use crate::query::{sql, tx};
 use crate::writer::Change;

@@ -22,7 +22,7 @@ row! {
         pub operator: Option<OperatorId> = "operator_id",
         /// Kind of the caller.
         pub actor_kind: ActorKind,
-        /// Id of the agent, if an agent acted.
+        /// Id of the agent, if an agent acted, or a person as that agent.
         pub actor: Option<String>,
         /// Name of the operation.
         pub operation: String,

@@ -11,7 +11,10 @@
 
 pub mod accounts;
 pub mod activity;
+pub mod approval_changes;
+pub mod approvals;
 pub mod apps;
+pub mod archive;
 pub mod claims;
 pub mod collectors;
 pub mod community;
@@ -42,10 +45,12 @@ pub mod profiles;
 pub mod projects;
 pub mod races;
 pub mod reading;
+pub mod receipts;
 pub mod reviews;
 pub mod seals;
 pub mod service;
 pub mod sign_ups;
+pub mod spending;
 pub mod summaries;
 pub mod trail;
 pub mod uploads;
@@ -155,7 +160,7 @@ macro_rules! store_suite {
                 what_is_said_on_the_board_comes_down_and_back, a_decision_is_made_once,
                 purchases_in_a_cycle_are_left_out_of_the_ranking;
             digests: moderators_get_one_letter_a_slot;
-            payments: an_authorization_is_bound_once, one_of_many_sends_a_payment, a_payment_takes_each_step_once,
+            payments: an_authorization_is_bound_once, an_identifier_is_one_payment_of_a_payer, one_of_many_takes_an_identifier, one_of_many_sends_a_payment, a_payment_takes_each_step_once,
                 a_nonce_moves_its_amount_once, a_wallet_proves_itself_to_one_operator, one_of_many_proves_a_wallet,
                 a_payout_is_booked_once;
             payouts: the_treasury_is_promised_once, a_refund_waits_for_the_treasury,
@@ -167,11 +172,27 @@ macro_rules! store_suite {
                 given_credits_pay_trial_sales_only, a_balance_is_spent_once, a_reference_is_one_grant,
                 a_share_is_released_once, a_refund_takes_everything_back, a_dispute_can_end_for_the_seller,
                 a_trial_sale_is_refunded_in_given_credits, the_journal_is_final;
+            spending: a_purchase_fits_the_cap_of_one, an_app_spends_within_its_caps_and_those_of_its_agent,
+                a_cap_begins_anew_with_its_period, a_refund_gives_nothing_back_to_a_cap,
+                purchases_at_once_never_pass_a_cap, one_of_many_purchases_uses_the_cap,
+                egress_is_paid_within_the_caps, limits_are_of_an_operators_own, a_counter_that_lies_is_found;
+            approvals: a_purchase_above_the_line_waits_for_a_person, a_yes_buys_once_whatever_comes_at_once,
+                a_call_without_a_version_means_what_was_asked, the_lower_line_and_the_greatest_price_hold,
+                a_form_makes_one_row, rows_that_wait_and_letters_have_a_number, a_yes_that_lies_is_found;
+            approval_changes: a_yes_never_pays_more_than_was_shown, a_yes_waits_for_caps_and_credits,
+                a_yes_to_what_has_changed_buys_nothing, a_no_binds_for_a_day, a_no_is_to_the_price_of_its_page,
+                what_was_refunded_is_asked_for_again, a_row_that_an_agent_takes_over_has_the_price_of_now,
+                the_first_of_many_questions_of_a_person_gives_way;
             money_model: any_order_of_events_agrees_with_a_model;
             money_usage: egress_is_paid_before_it_is_leased, the_last_bytes_are_leased_once,
                 a_day_of_storage_is_charged_once;
             seals: days_are_sealed_in_order, a_sealed_day_takes_no_event, one_of_many_seals_a_day,
-                an_altered_day_breaks_its_seal;
+                an_altered_day_breaks_its_seal, a_clock_that_is_set_back_does_not_stop_the_ledger,
+                the_movements_of_a_day_are_those_that_are_sealed;
+            receipts: the_facts_of_a_sale_are_those_of_its_purchase, a_trial_sale_has_facts, one_of_many_receipts_is_kept,
+                a_settled_payment_keeps_one_receipt;
+            archive: a_month_leaves_the_database_whole, only_a_sealed_month_leaves_the_database,
+                a_month_ends_although_its_numbers_do_not, an_altered_archive_is_found;
             profiles: the_newest_version_is_built_once, what_was_asked_for_is_built_first,
                 milestones_are_far_apart, a_choice_begins_milestones, documents_that_nobody_needs_go,
                 a_build_that_fails_waits_longer_each_time, documents_of_a_lost_version_are_not_found,

@@ -248,6 +248,48 @@ impl Engine {
         }
     }
 
+    /// Replaces `{{append_only_until TABLE COLUMN OTHER}}`: a row of an append-only table may be deleted once the column has
+    /// the same value in a row of the other table, whose rows never change.
+    fn append_only_until(self, text: &str) -> String {
+        let mut parts = text.split("{{append_only_until ");
+        let mut made = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let (names, rest) = part.split_once("}}").unwrap_or((part, ""));
+            let mut names = names.split(' ');
+            let mut name = || names.next().unwrap_or_default();
+            made += &self.rows_until(name(), name(), name());
+            made += rest;
+        }
+        made
+    }
+
+    fn rows_until(self, table: &str, column: &str, other: &str) -> String {
+        let is_named = format!("EXISTS (SELECT 1 FROM {other} WHERE {other}.{column} = OLD.{column})");
+        let refusal = format!("a row of {table} is deleted only with a row of {other}");
+        let (drop, create) = match self {
+            Self::Sqlite => (
+                format!("DROP TRIGGER {table}_no_delete;"),
+                format!(
+                    "CREATE TRIGGER {table}_no_delete BEFORE DELETE ON {table} WHEN NOT {is_named}
+                     BEGIN SELECT RAISE(ABORT, '{refusal}'); END;"
+                ),
+            ),
+            Self::Postgres => (
+                format!("DROP TRIGGER {table}_no_delete ON {table};"),
+                format!(
+                    "CREATE FUNCTION {table}_until() RETURNS trigger LANGUAGE plpgsql AS
+                     $$ BEGIN
+                         IF NOT {is_named} THEN RAISE EXCEPTION '{refusal}'; END IF;
+                         RETURN OLD;
+                     END $$;
+                     CREATE TRIGGER {table}_no_delete BEFORE DELETE ON {table}
+                     FOR EACH ROW EXECUTE FUNCTION {table}_until();"
+                ),
+            ),
+        };
+        format!("{} {drop} {create}", self.fixed_rows(other))
+    }
+
     /// Replaces each `{{append_only TABLE}}` by triggers that refuse to change or delete a row of the table.
     fn append_only(self, text: &str) -> String {
         let mut parts = text.split("{{append_only ");
@@ -327,7 +369,7 @@ impl Engine {
             (7, "losses", include_str!("../migrations/postgres/0007_losses.sql")),
         ];
         /// Since then there is one text for all engines, with `{{text}}`, `{{bytes}}` and `{{position}}` in place of what differs.
-        const SHARED: [(i64, &str, &str); 22] = [
+        const SHARED: [(i64, &str, &str); 24] = [
             (8, "accounts", include_str!("../migrations/0008_accounts.sql")),
             (9, "flow", include_str!("../migrations/0009_flow.sql")),
             (10, "limits", include_str!("../migrations/0010_limits.sql")),
@@ -358,13 +400,15 @@ impl Engine {
                 include_str!("../migrations/0029_deleted_datasets.sql"),
             ),
             (30, "profiles", include_str!("../migrations/0030_profiles.sql")),
+            (31, "spending", include_str!("../migrations/0031_spending.sql")),
+            (32, "openings", include_str!("../migrations/0032_openings.sql")),
         ];
         let (texts, text_type, bytes_type, position) = match self {
             Self::Sqlite => (SQLITE, "TEXT", "BLOB", "INSTR"),
             Self::Postgres => (POSTGRES, "TEXT COLLATE \"C\"", "BYTEA", "STRPOS"),
         };
         let shared = SHARED.into_iter().map(|(version, name, text)| {
-            let text = self.append_only(text);
+            let text = self.append_only_until(&self.append_only(text));
             let text = text.replace("{{text}}", text_type).replace("{{bytes}}", bytes_type);
             let text = text.replace("{{position}}", position);
             let text = sqlx::AssertSqlSafe(text).into_sql_str();

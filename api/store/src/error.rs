@@ -1,8 +1,7 @@
 //! The error of the store.
 //!
 //! Invariant: every temporary failure (a busy or full database, a lost connection, a time-out) is
-//! [`Error::Unavailable`] or [`Error::TimedOut`] and worth a retry, like [`Error::Sealed`] by a caller that reads the
-//! clock again; every other failure is not.
+//! [`Error::Unavailable`] or [`Error::TimedOut`] and worth a retry; every other failure is not.
 
 use std::borrow::Cow;
 use std::io::ErrorKind;
@@ -11,7 +10,7 @@ use std::time::Duration;
 
 use sqlx::error::DatabaseError;
 use sqlx::migrate::MigrateError;
-use types::{Classify, Kind, Retry, Timestamp};
+use types::{Classify, Kind, Retry};
 
 /// A failed call of the store.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -63,12 +62,6 @@ pub enum Error {
         /// Id given by the caller.
         id: String,
     },
-    /// The day of an event of the ledger is sealed. Nothing was written, and the same change at a later time is taken.
-    #[error("the ledger takes no event of {at}, because its day is sealed")]
-    Sealed {
-        /// Time of the event.
-        at: Timestamp,
-    },
     /// An earlier call used the idempotency key of the handle. Nothing was written.
     #[error("an earlier call used the idempotency key")]
     Repeated,
@@ -107,7 +100,7 @@ impl Classify for Error {
             | Self::Untrusted { .. }
             | Self::Range { .. }
             | Self::Text { .. } => Kind::Invalid,
-            Self::Unavailable(_) | Self::TimedOut { .. } | Self::Closed | Self::Sealed { .. } => Kind::Unavailable,
+            Self::Unavailable(_) | Self::TimedOut { .. } | Self::Closed => Kind::Unavailable,
             Self::Missing { .. } | Self::Absent => Kind::NotFound,
             Self::Outdated | Self::Repeated => Kind::Conflict,
             Self::Schema(_) | Self::Malformed { .. } | Self::Refused(_) => Kind::Internal,

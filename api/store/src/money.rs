@@ -3,6 +3,8 @@
 //! Invariant: a balance changes only by `post`, together with the rows that prove it. No statement reads a balance and
 //! writes it later.
 
+mod approvals;
+mod archive;
 mod check;
 mod disputes;
 mod entitlements;
@@ -15,13 +17,21 @@ mod payments;
 mod payouts;
 mod post;
 mod purchase;
+mod receipts;
 mod release;
 mod sales;
 mod seals;
+mod spending;
+mod steps;
 mod treasury;
 mod usage;
 mod view;
 
+pub use approvals::{
+    APPROVAL_LASTS, APPROVAL_LETTERS_A_DAY, ApprovalLetter, Approved, DeniedApproval, MAX_WAITING_APPROVALS, NewNo,
+    NewPersonAsk, NewPurchaseAsk, NewYes, PersonAsked, PurchaseApproval,
+};
+pub use archive::{ArchiveProof, LedgerMovement, MonthArchived};
 pub use check::{CheckTerms, MoneyFault};
 pub use disputes::{Dispute, DisputeOpened, DisputeResolved, NewDispute, Resolution as DisputeResolution};
 pub use grants::{Granted, NewGrant};
@@ -30,8 +40,10 @@ pub use journal::{Entry, EntryCursor, EntryFilter};
 pub use payments::{Settled, Settlement, WalletRefund};
 pub use payouts::{NewPayout, Payable, PayoutPicked, PayoutRow, PayoutState};
 pub use purchase::{NewPurchase, Purchased, SaleTerms};
+pub use receipts::{PaymentReceiptText, SaleFacts};
 pub use sales::{Sale, SaleState};
-pub use seals::{ClosedDay, Seal};
+pub use seals::{ClosedDay, Seal, SealedMovement};
+pub use spending::{SpendCapped, SpendLimits, SpendOwner, Spender, Spending};
 pub use treasury::{NewDeposit, Treasury};
 pub use usage::{EgressLease, EgressLeased, StorageCharged};
 pub use view::{Balances, Bought, Seller};
@@ -39,6 +51,7 @@ pub use view::{Balances, Bought, Seller};
 pub(crate) use items::price_set;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use post::{Posted, Posting, post};
+pub(crate) use spending::set as set_limits;
 
 use crate::Store;
 

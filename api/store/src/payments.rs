@@ -19,7 +19,7 @@ use std::time::Duration;
 use sqlx::AnyConnection;
 use types::Timestamp;
 
-pub use model::{Bound, Doubtful, NewPayment, PaidFor, Payment, PaymentBound, PaymentState};
+pub use model::{Bound, Doubtful, NewPayment, PaidFor, Payment, PaymentBound, PaymentMessage, PaymentState};
 pub use wallets::{WalletGift, WalletGiven, WalletMoved, WalletSpent, WalletTransfer, Wallets};
 
 use crate::query::{sql, text, tx};
@@ -45,7 +45,7 @@ impl Payments<'_> {
     /// # Errors
     /// [`Error::Text`].
     pub async fn bind(&self, new: NewPayment) -> Result<PaymentBound, Error> {
-        texts(&[("payload", &new.payload), ("item_id", &new.bound.id)])?;
+        texts(&[("payload", &new.message.payload), ("item_id", &new.bound.id)])?;
         self.0.write_aside(tx!(async move |cx| { bind(cx, &new).await })).await
     }
 
@@ -119,29 +119,49 @@ impl Payments<'_> {
         .await
     }
 
-    /// Binds again a payment that was refused or gave way. False if it is in another state, or another payment
-    /// of the wallet for the item is open.
-    pub async fn rebind(&self, id: &str, payload: &str, now: Timestamp, lease: Duration) -> Result<bool, Error> {
-        let (id, payload) = (id.to_owned(), payload.to_owned());
+    /// Binds again, with the message that came now, a payment that was refused or gave way. [`PaymentBound::Open`] if it is
+    /// in another state, or another payment of the wallet for the item is open.
+    ///
+    /// # Errors
+    /// [`Error::Text`].
+    pub async fn rebind(
+        &self,
+        known: &Payment,
+        message: PaymentMessage,
+        now: Timestamp,
+        lease: Duration,
+    ) -> Result<PaymentBound, Error> {
+        texts(&[("payload", &message.payload)])?;
+        let (id, payer) = (known.id.clone(), known.payer.clone());
         self.0
             .write_aside(tx!(async move |cx| {
+                if !identify(cx, &payer, &id, &message, now).await? {
+                    return Ok(Change::Undo(PaymentBound::IdentifierReused));
+                }
                 // Another open payment is looked for in the statement, because a violated index
                 // would end the whole transaction on PostgreSQL.
                 let changed = sql!(
-                    "UPDATE payments SET state = 'bound', payload = $2, reason = NULL, lease_until = $3, bound_at = $4
+                    "UPDATE payments SET state = 'bound', payload = $2, payload_hash = $5, has_secret = $6,
+                         reason = NULL, lease_until = $3, bound_at = $4
                      WHERE id = $1 AND state IN ('refused', 'abandoned') AND NOT EXISTS (
                          SELECT 1 FROM payments AS other
                          WHERE other.network = payments.network AND other.payer = payments.payer
                            AND other.item_kind = payments.item_kind AND other.item_id = payments.item_id
                            AND other.item_kind <> 'pack' AND other.state IN ('bound', 'settling', 'unknown'))",
                     id,
-                    payload,
+                    message.payload,
                     now.plus(lease),
-                    now
+                    now,
+                    message.payload_hash,
+                    message.has_secret
                 )
                 .run(cx)
                 .await?;
-                Ok(Change::Keep(changed > 0))
+                Ok(if changed > 0 {
+                    Change::Keep(PaymentBound::New)
+                } else {
+                    Change::Undo(PaymentBound::Open)
+                })
             }))
             .await
     }
@@ -307,6 +327,15 @@ impl Payments<'_> {
                 )
                 .run(cx)
                 .await?;
+                // Their identifiers first, which are found by the rows.
+                sql!(
+                    "DELETE FROM payment_ids WHERE (payer, payment_id) IN (
+                         SELECT payer, id FROM payments WHERE state IN ('bound', 'refused', 'abandoned')
+                         AND attempts = 0 AND valid_before < $1)",
+                    valid_before
+                )
+                .run(cx)
+                .await?;
                 // Only rows that were never sent: any other may still move money, and the row is
                 // what it would be found by.
                 let deleted = sql!(
@@ -348,6 +377,13 @@ async fn bind(cx: &mut AnyConnection, new: &NewPayment) -> Result<Change<Payment
     if let Some(known) = known(cx, new).await? {
         return Ok(Change::Nothing(PaymentBound::Known(Box::new(known))));
     }
+    if !identify(cx, &new.payer, &new.id, &new.message, new.now).await? {
+        // A twin of this authorization may have been faster.
+        let outcome = known(cx, new).await?;
+        return Ok(Change::Undo(outcome.map_or(PaymentBound::IdentifierReused, |known| {
+            PaymentBound::Known(Box::new(known))
+        })));
+    }
     sql!(
         "UPDATE payments SET state = 'abandoned', payload = NULL
          WHERE network = $1 AND payer = $2 AND item_kind = $3 AND item_id = $4 AND item_kind <> 'pack'
@@ -370,8 +406,8 @@ async fn bind(cx: &mut AnyConnection, new: &NewPayment) -> Result<Change<Payment
         "INSERT INTO payments (id, network, asset, payer, nonce, x402_version, item_kind, item_id, version,
              unit_version, amount, pay_to, valid_after, valid_before, payload_hash, payload, has_secret, client_net,
              buyer_operator, state, attempts, lease_until, next_try_at, bound_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, 0, $17, $18, $19, 0, $20, $20,
-             $21)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, 0, $21, $21,
+             $22)
          ON CONFLICT DO NOTHING",
         new.id.clone(),
         new.network.clone(),
@@ -387,8 +423,9 @@ async fn bind(cx: &mut AnyConnection, new: &NewPayment) -> Result<Change<Payment
         new.pay_to.clone(),
         new.valid_after,
         new.valid_before,
-        new.payload_hash,
-        (!new.is_owned).then(|| new.payload.clone()),
+        new.message.payload_hash,
+        (!new.is_owned).then(|| new.message.payload.clone()),
+        new.message.has_secret,
         new.client_net.clone(),
         new.buyer,
         state,
@@ -405,6 +442,39 @@ async fn bind(cx: &mut AnyConnection, new: &NewPayment) -> Result<Change<Payment
         .await?
         .map_or(PaymentBound::Open, |known| PaymentBound::Known(Box::new(known)));
     Ok(Change::Undo(outcome))
+}
+
+/// Gives a payment the identifier of its message. Returns false if the payer gave it to another payment.
+async fn identify(
+    cx: &mut AnyConnection,
+    payer: &str,
+    payment: &str,
+    message: &PaymentMessage,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let Some(identifier) = &message.identifier else {
+        return Ok(true);
+    };
+    // The row is the lock between two payments with one identifier.
+    sql!(
+        "INSERT INTO payment_ids (payer, identifier, payload_hash, payment_id, created_at)
+         VALUES ($1, $2, $3, $4, $5) ON CONFLICT (payer, identifier) DO NOTHING",
+        payer.to_owned(),
+        identifier,
+        message.payload_hash,
+        payment.to_owned(),
+        now
+    )
+    .run(cx)
+    .await?;
+    let row = sql!(
+        "SELECT payment_id FROM payment_ids WHERE payer = $1 AND identifier = $2",
+        payer.to_owned(),
+        identifier
+    )
+    .row(cx)
+    .await?;
+    Ok(row.value::<&str>("payment_id")? == payment)
 }
 
 async fn known(cx: &mut AnyConnection, new: &NewPayment) -> Result<Option<Payment>, Error> {

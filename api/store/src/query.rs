@@ -13,15 +13,15 @@ use oauth::ConnectionId;
 use sqlx::any::{AnyArguments, AnyRow};
 use sqlx::{Any, AnyConnection, Decode, Executor, Row as _, SqlSafeStr, Type};
 use types::vocabulary::{
-    Access, ActivityKind, ActorKind, AllowanceKind, AppealStatus, ClaimStatus, CommentKind, Compression,
-    ContributionStatus, Discussed, DisputeState, ItemKind, JudgeKind, Language, LinkPurpose, MarkKind, PaidFor,
-    PaidWith, PaymentState, PayoutState, PointsKind, ProjectStatus, ReportKind, ReportReason, ReportStatus,
-    RequestKind, RequestStatus, ReviewStep, RunOutcome, SaleState, StepOutcome, TakedownReason, UnitAction, UnitStatus,
-    UploadStatus, Visibility,
+    Access, ActivityKind, ActorKind, AllowanceKind, AppealStatus, ApprovalState, AskedBy, ClaimStatus, CommentKind,
+    Compression, ContributionStatus, Discussed, DisputeState, ItemKind, JudgeKind, Language, LinkPurpose, MarkKind,
+    PaidFor, PaidWith, PaymentState, PayoutState, PointsKind, ProjectStatus, ReportKind, ReportReason, ReportStatus,
+    RequestKind, RequestStatus, ReviewStep, RunOutcome, SaleState, SpendKind, StaleReason, StepOutcome, TakedownReason,
+    UnitAction, UnitStatus, UploadStatus, Visibility,
 };
 use types::{
-    AgentId, ClaimCodeId, ClaimId, ContributionId, DatasetId, DisputeId, LedgerEventId, LinkId, OperatorId, PaymentId,
-    PointsEventId, ReportId, RequestId, SaleId, SessionId, TakedownId, Timestamp, TokenId, UnitId,
+    AgentId, ApprovalId, ClaimCodeId, ClaimId, ContributionId, DatasetId, DisputeId, LedgerEventId, LinkId, OperatorId,
+    PaymentId, PointsEventId, ReportId, RequestId, SaleId, SessionId, TakedownId, Timestamp, TokenId, UnitId,
 };
 
 use crate::connections::Connections;
@@ -270,12 +270,13 @@ macro_rules! stored_as_text {
 }
 
 stored_as_text! {
-    AgentId ClaimCodeId ClaimId ConnectionId ContributionId DatasetId DisputeId LedgerEventId LinkId OperatorId PaymentId
-    PointsEventId ReportId RequestId SaleId SessionId TakedownId TokenId UnitId;
-    Access ActivityKind ActorKind AllowanceKind AppealStatus ClaimStatus CommentKind Compression ContributionStatus
-    Discussed DisputeState ItemKind JudgeKind Language LinkPurpose MarkKind PaidFor PaidWith PaymentState PayoutState PointsKind
-    ProjectStatus ReportKind ReportReason ReportStatus RequestKind RequestStatus ReviewStep RunOutcome SaleState
-    StepOutcome TakedownReason UnitAction UnitStatus UploadStatus Visibility
+    AgentId ApprovalId ClaimCodeId ClaimId ConnectionId ContributionId DatasetId DisputeId LedgerEventId LinkId OperatorId
+    PaymentId PointsEventId ReportId RequestId SaleId SessionId TakedownId TokenId UnitId;
+    Access ActivityKind ActorKind AllowanceKind AppealStatus ApprovalState AskedBy ClaimStatus CommentKind Compression
+    ContributionStatus Discussed DisputeState ItemKind JudgeKind Language LinkPurpose MarkKind PaidFor PaidWith
+    PaymentState PayoutState PointsKind ProjectStatus ReportKind ReportReason ReportStatus RequestKind RequestStatus
+    ReviewStep RunOutcome SaleState SpendKind StaleReason StepOutcome TakedownReason UnitAction UnitStatus UploadStatus
+    Visibility
 }
 
 /// Returns the length of texts that are joined. Empty ones are left out.

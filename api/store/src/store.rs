@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use sqlx::AnyConnection;
 use tracing::Instrument as _;
-use types::DatasetId;
+use types::{AgentId, DatasetId};
 
 use crate::Error;
 use crate::audit::{self, AuditEntry};
@@ -135,6 +135,21 @@ impl Store {
     pub fn audited(&self, entry: AuditEntry) -> Self {
         Self {
             audit: Some(Arc::new(entry)),
+            ..self.clone()
+        }
+    }
+
+    /// Returns a handle whose row in the trail also names the agent that a person acts as.
+    #[must_use]
+    pub fn acting_as(&self, agent: AgentId) -> Self {
+        let named = |entry: &Arc<AuditEntry>| {
+            Arc::new(AuditEntry {
+                actor: Some(agent.to_string()),
+                ..AuditEntry::clone(entry)
+            })
+        };
+        Self {
+            audit: self.audit.as_ref().map(named),
             ..self.clone()
         }
     }

@@ -1,4 +1,5 @@
-//! Payments by x402, versions 1 and 2: the scheme `exact` on EVM chains with EIP-3009.
+//! Payments by x402, versions 1 and 2: the scheme `exact` on EVM chains with EIP-3009, with the extensions `offer-receipt`,
+//! `payment-identifier`, `sign-in-with-x` and `bazaar`.
 //!
 //! ```text
 //! header ──▶ wire (decode) ──▶ check (terms, signature, amount, time) ──▶ facilitator (verify, settle) ──▶ judge
@@ -17,6 +18,7 @@ pub mod chain;
 pub mod check;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
+pub mod extensions;
 pub mod facilitator;
 pub mod facilitator_http;
 pub mod network;
@@ -34,3 +36,6 @@ pub use check::{MalformedField, RefusalReason};
 pub use facilitator::{Facilitator, PaymentVerdict, SettledKind, Settlement, UnusableAnswer};
 pub use network::{Network, PaymentAsset};
 pub use signature::{WalletKey, WalletSignature};
+
+/// Most bytes of a header that carries a payment or a sign-in.
+pub const MAX_HEADER: usize = 16 << 10;

@@ -12,6 +12,7 @@ use super::facilitator::{ExpectedTransfer, SettleAnswer, judge};
 use super::wire::{PaymentMismatch, Protocol, header, read, read_header};
 use super::*;
 
+mod extensions;
 mod growth;
 mod hostile;
 mod remote;
@@ -91,7 +92,11 @@ fn a_challenge_serves_both_versions() {
     assert_eq!(v1["network"], "base-sepolia");
     assert_eq!(v1["maxAmountRequired"], "500000");
     assert_eq!(v1["asset"], "0x5111cE0000000000000000000000000000000402");
-    let challenge = offer.challenge(&asset(), "PAYMENT-SIGNATURE header is required");
+    let challenge = offer.challenge(
+        &asset(),
+        "PAYMENT-SIGNATURE header is required",
+        &extensions::challenge(),
+    );
     let text = header(&challenge);
     assert!(text.is_ascii() && text.len() <= 7_000);
     let decoded: Value = serde_json::from_slice(&BASE64.decode(text.as_bytes()).unwrap()).unwrap();

@@ -6,17 +6,16 @@ use data_encoding::BASE64;
 use serde_json::{Map, Value, json};
 
 use super::check::{MalformedField, RefusalReason};
+use super::extensions::{self, ChallengeExtensions};
 use super::signature::SignatureError;
-use super::{Address, Authorization, PaymentAsset, WalletSignature};
+use super::{Address, Authorization, MAX_HEADER, PaymentAsset, WalletSignature};
 
-/// Most bytes of a header that carries a payment.
-pub const MAX_HEADER: usize = 16 << 10;
 /// Seconds within which a payment must be made.
 pub const MAX_TIMEOUT_SECONDS: u64 = 300;
 /// Most digits of an amount.
 const MAX_DIGITS: usize = 18;
 /// The only scheme that is offered.
-pub(crate) const PAYMENT_SCHEME: &str = "exact";
+pub const PAYMENT_SCHEME: &str = "exact";
 /// Way to move the token that is signed for.
 const TRANSFER_METHOD: &str = "eip3009";
 
@@ -66,6 +65,8 @@ pub struct Payment {
     pub protocol: Protocol,
     /// The message as it arrived.
     pub message: Value,
+    /// The text of the message, as it arrived.
+    pub text: Vec<u8>,
     /// The transfer that the payer agrees to.
     pub authorization: Authorization,
     /// Signature of the payer.
@@ -98,17 +99,24 @@ fn malformed(field: &'static str, problem: &'static str) -> PaymentMismatch {
 /// # Errors
 /// [`PaymentMismatch`], by the first rule that the payment breaks.
 pub fn read_header(protocol: Protocol, header: &str, asset: &PaymentAsset) -> Result<Payment, PaymentMismatch> {
-    read(protocol, decoded(header)?, asset)
+    let (text, message) = decoded(header)?;
+    Ok(Payment {
+        text,
+        ..read(protocol, message, asset)?
+    })
 }
 
-fn decoded(header: &str) -> Result<Value, PaymentMismatch> {
+/// Returns the text of a header and the message in it.
+fn decoded(header: &str) -> Result<(Vec<u8>, Value), PaymentMismatch> {
     if header.len() > MAX_HEADER {
         return Err(malformed("header", "must have at most 16 KiB"));
     }
     // Canonical base64 only: one payment has one text.
     let text = BASE64.decode(header.as_bytes());
     let text = text.map_err(|_error| malformed("header", "must be base64 with padding (RFC 4648 section 4)"))?;
-    types::json::parse(&text).map_err(|_error| malformed("header", "must be base64 of strict JSON"))
+    let message = types::json::parse(&text);
+    let message = message.map_err(|_error| malformed("header", "must be base64 of strict JSON"))?;
+    Ok((text, message))
 }
 
 /// Transfer of a message, read without the terms that it was made for.
@@ -125,7 +133,7 @@ pub struct AuthorizedTransfer {
 /// # Errors
 /// [`PaymentMismatch::Malformed`], or the reason of a number in the authorization that is too large.
 pub fn authorized(header: &str) -> Result<AuthorizedTransfer, PaymentMismatch> {
-    let message = decoded(header)?;
+    let (_, message) = decoded(header)?;
     let members = members(&message)?;
     let (authorization, late) = authorization(object(object(members, "payload")?, "authorization")?)?;
     if let Some(reason) = late {
@@ -200,6 +208,7 @@ pub fn read(protocol: Protocol, message: Value, asset: &PaymentAsset) -> Result<
     };
     Ok(Payment {
         protocol,
+        text: message.to_string().into_bytes(),
         message,
         authorization,
         signature,
@@ -333,7 +342,7 @@ impl Offer {
     }
 
     /// Returns the challenge in version 2.
-    pub fn challenge(&self, asset: &PaymentAsset, error: &str) -> Value {
+    pub fn challenge(&self, asset: &PaymentAsset, error: &str, extensions: &ChallengeExtensions) -> Value {
         json!({
             "x402Version": 2,
             "error": error,
@@ -345,6 +354,7 @@ impl Offer {
                 "tags": [self.tag],
             },
             "accepts": [self.v2(asset)],
+            "extensions": extensions.value(&self.url, asset),
         })
     }
 
@@ -387,6 +397,10 @@ pub struct Receipt<'a> {
     pub amount: u64,
     /// Reason for which it is no success.
     pub error: Option<&'a str>,
+    /// The receipt that the service signed, as a compact JWS.
+    pub signed: Option<&'a str>,
+    /// Address of the receipt of the sale, for the wallet that signs in.
+    pub sale: Option<&'a str>,
 }
 
 impl Receipt<'_> {
@@ -401,6 +415,12 @@ impl Receipt<'_> {
         match self.error {
             None => message["amount"] = self.amount.to_string().into(),
             Some(reason) => message["errorReason"] = reason.into(),
+        }
+        if let Some(signed) = self.signed {
+            message["extensions"] = extensions::receipt(signed);
+        }
+        if let Some(sale) = self.sale {
+            message["saleReceipt"] = sale.into();
         }
         message
     }

@@ -26,10 +26,12 @@ pub enum Error {
         /// The kind of document, such as "manifest".
         what: &'static str,
     },
-    /// A manifest is signed by a key that the keys document does not have.
-    #[error("the manifest is signed by the unknown key `{key}`")]
+    /// A document is signed by a key that the keys document does not have.
+    #[error("the {what} is signed by the unknown key `{key}`")]
     UnknownKey {
-        /// The key that the manifest names.
+        /// The kind of document, such as "manifest".
+        what: &'static str,
+        /// The key that the document names.
         key: KeyId,
     },
     /// A public key does not match its id.
@@ -38,9 +40,11 @@ pub enum Error {
         /// The id of the key.
         key: KeyId,
     },
-    /// A manifest is signed by a key that was revoked.
-    #[error("the manifest is signed by the key `{key}`, which was revoked at {at}: {reason}")]
+    /// A document is signed by a key that was revoked.
+    #[error("the {what} is signed by the key `{key}`, which was revoked at {at}: {reason}")]
     Revoked {
+        /// The kind of document, such as "manifest".
+        what: &'static str,
         /// The id of the revoked key.
         key: KeyId,
         /// The time of the revocation.
@@ -48,14 +52,16 @@ pub enum Error {
         /// The reason given for the revocation.
         reason: String,
     },
-    /// A manifest was issued after its key was retired.
-    #[error("the manifest was issued at {issued_at} with the key `{key}`, which was retired at {at}")]
+    /// A document was issued after its key was retired.
+    #[error("the {what} was issued at {issued_at} with the key `{key}`, which was retired at {at}")]
     Retired {
+        /// The kind of document, such as "manifest".
+        what: &'static str,
         /// The id of the retired key.
         key: KeyId,
         /// The time of the retirement.
         at: Timestamp,
-        /// The time of issue that the manifest claims.
+        /// The time of issue that the document claims.
         issued_at: Timestamp,
     },
     /// A key is not endorsed by the one before it.

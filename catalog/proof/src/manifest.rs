@@ -16,7 +16,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use types::{Contract, DatasetId, Timestamp, Version};
 
-use crate::{Algorithm, Error, FileHash, Key, KeyId, PublicKey, Root, SignatureBytes, SigningKey, time};
+pub use crate::statement::{KeyEndorsement, Signature};
+use crate::{Error, FileHash, Key, KeyId, Root, SigningKey, time};
 
 /// The name of the document in errors.
 const DOCUMENT_NAME: &str = "manifest";
@@ -111,59 +112,14 @@ pub struct Part {
     pub url: Option<String>,
 }
 
-/// The signature of a manifest, over `sluice-manifest-1`, a line feed, and the canonical form of the manifest without
-/// this member, `urlsExpireAt` and the `url` of each part.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Signature {
-    /// Algorithm of the signature.
-    pub algorithm: Algorithm,
-    /// The id of the signing key.
-    #[schemars(with = "String")]
-    pub key_id: KeyId,
-    /// The signing key: Base64 of 32 bytes.
-    #[schemars(with = "String")]
-    pub public_key: PublicKey,
-    /// The signature: Base64 of 64 bytes.
-    #[schemars(with = "String")]
-    pub value: SignatureBytes,
-    /// The endorsement of the signing key; null for the first key.
-    pub endorsement: Option<KeyEndorsement>,
-}
-
-/// The endorsement of the key that signed a manifest.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct KeyEndorsement {
-    /// The id of the key that signed the endorsement.
-    #[schemars(with = "String")]
-    pub by: KeyId,
-    /// The signature: Base64 of 64 bytes.
-    #[schemars(with = "String")]
-    pub value: SignatureBytes,
-    /// Time of creation of the endorsed key.
-    #[serde(with = "time")]
-    #[schemars(with = "String")]
-    pub created_at: Timestamp,
-}
-
-impl KeyEndorsement {
-    fn of(key: &Key) -> Option<Self> {
-        key.endorsement.map(|endorsement| Self {
-            by: endorsement.by,
-            value: endorsement.value,
-            created_at: key.created_at,
-        })
-    }
-}
-
 /// A manifest with its signature, ready to be sent.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SignedManifest {
     /// The manifest, with addresses.
     #[serde(flatten)]
     pub manifest: Manifest,
-    /// The signature over the manifest without addresses.
+    /// The signature over `sluice-manifest-1`, a line feed, and the canonical form of the manifest without this member,
+    /// `urlsExpireAt` and the `url` of each part.
     pub signature: Signature,
 }
 
@@ -174,9 +130,6 @@ impl Manifest {
     /// The rule that a verifier would refuse the manifest for, or [`Error::OtherPublicKey`] if the halves do not match.
     pub fn sign(mut self, secret: &SigningKey, key: &Key) -> Result<SignedManifest, Error> {
         check::shape(&self)?;
-        if secret.public_key() != key.public_key {
-            return Err(Error::OtherPublicKey { key: key.key_id });
-        }
         // Addresses are not signed, so they are set aside while the bytes are made.
         let expire = self.urls_expire_at.take();
         let urls: Vec<_> = self.parts.iter_mut().map(|part| part.url.take()).collect();
@@ -186,14 +139,8 @@ impl Manifest {
             part.url = url;
         }
         Ok(SignedManifest {
+            signature: Signature::over(&bytes, secret, key)?,
             manifest: self,
-            signature: Signature {
-                algorithm: Algorithm::Ed25519,
-                key_id: key.key_id,
-                public_key: key.public_key,
-                value: secret.sign(&bytes),
-                endorsement: KeyEndorsement::of(key),
-            },
         })
     }
 

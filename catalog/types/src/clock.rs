@@ -79,6 +79,20 @@ impl Timestamp {
         (year - 1970) * 12 + month - 1
     }
 
+    /// Returns the beginning of a UTC month, counted from January 1970, saturating.
+    pub const fn of_month(month: i64) -> Self {
+        // Far beyond the years that a text can say, and within what the calendar can compute.
+        let limit = 12 * 1_000_000;
+        let month = if month > limit {
+            limit
+        } else if month < -limit {
+            -limit
+        } else {
+            month
+        };
+        Self::of_day(days_before(1970 + month.div_euclid(12), month.rem_euclid(12) + 1))
+    }
+
     /// Returns the first instant of the next UTC day.
     #[must_use]
     pub const fn next_day(self) -> Self {
@@ -116,6 +130,17 @@ pub(crate) const fn civil(days: i64) -> (i64, i64, i64) {
     };
     let year = year_of_era + era * 400 + if month <= 2 { 1 } else { 0 };
     (year, month, day)
+}
+
+/// Returns the days from 1970-01-01 to the first of a month of the Gregorian calendar: the inverse of [`civil`].
+const fn days_before(year: i64, month: i64) -> i64 {
+    // A year of this count begins in March, so its leap day is its last.
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let shifted_month = if month > 2 { month - 3 } else { month + 9 };
+    let day_of_year = (153 * shifted_month + 2) / 5;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
 }
 
 /// RFC 3339 in UTC with as many fractional digits as needed, such as `2026-11-21T07:10:20.5Z`. An instant outside the
@@ -366,6 +391,23 @@ mod tests {
             let at = Timestamp::from_micros(day * MICROS_PER_DAY + 5);
             assert_eq!(at.next_month(), Timestamp::from_micros(next * MICROS_PER_DAY), "{day}");
         }
+    }
+
+    #[test]
+    fn a_month_begins_where_the_one_before_it_ends() {
+        // More than a cycle of the calendar on either side.
+        let mut begin = Timestamp::of_month(-24_000);
+        for month in -24_000..24_000 {
+            let at = Timestamp::of_month(month);
+            assert_eq!((at, at.month()), (begin, month));
+            begin = at.next_month();
+        }
+        assert_eq!(Timestamp::of_month(0), Timestamp::default());
+        assert_eq!(Timestamp::of_month(671).to_string(), "2025-12-01T00:00:00Z");
+        assert!(
+            Timestamp::of_month(i64::MAX) > Timestamp::of_month(0)
+                && Timestamp::of_month(i64::MIN) < Timestamp::of_month(0)
+        );
     }
 
     #[test]

@@ -133,6 +133,10 @@ pub const PAY_POINTS: [&str; 11] = [
     "payout.booked",
 ];
 
+/// The crash points of a purchase that waits for a person: right after its row, then inside and right after the
+/// transaction of a yes.
+pub const APPROVAL_POINTS: [&str; 3] = ["approval.asked", "approval.rows", "approval.bought"];
+
 /// The crash points of a run of a collector, in its order.
 pub const COLLECTOR_POINTS: [&str; 6] = [
     "collect.begun",
@@ -234,8 +238,22 @@ pub enum InjectedBug {
     TrialPays,
     /// The address that is asked for decides who owns an item, and not the wallet.
     OwnerByPath,
+    /// A wallet signs in by a challenge of somebody else.
+    ForeignNonce,
+    /// A challenge opens a door twice.
+    NonceUsedAgain,
+    /// A payment with a secret gets its answer again without it.
+    SecretIgnored,
+    /// Each call signs a receipt of its own.
+    ReceiptOfEachCall,
     /// Reads through the server of the directory are charged.
     DirectoryCharged,
+    /// What an app spends is held against the limits of its agent alone.
+    AppUncapped,
+    /// A yes pays more than the person saw.
+    YesWithoutPrice,
+    /// A counter is written that was read before the latest charge.
+    StaleCounter,
 }
 
 impl InjectedBug {
@@ -375,11 +393,12 @@ mod armed {
 
     /// Passes a crash point and kills the process if it is armed.
     pub fn point(name: &'static str) {
-        let lists: [&[&str]; 7] = [
+        let lists: [&[&str]; 8] = [
             &super::CRASH_POINTS,
             &super::ACCOUNT_POINTS,
             &super::KNOWLEDGE_POINTS,
             &super::PAY_POINTS,
+            &super::APPROVAL_POINTS,
             &super::COLLECTOR_POINTS,
             &super::DELETION_POINTS,
             &super::PROFILE_POINTS,

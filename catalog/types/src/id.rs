@@ -79,6 +79,8 @@ ids! {
     LedgerEventId
     /// A dispute of a sale.
     DisputeId
+    /// A purchase that waits for a person's yes, or did.
+    ApprovalId
     /// A token of an operator. It consists of the first 16 bytes of the token's hash, so it needs no column.
     TokenId
     /// A claim code, with which an agent asks for an operator.

@@ -36,8 +36,8 @@ pub use clock::{Clock, Timestamp};
 pub use contract::{Contract, Field, FieldType};
 pub use date::Date;
 pub use id::{
-    AgentId, ClaimCodeId, ClaimId, ContributionId, DatasetId, DisputeId, LedgerEventId, LinkId, OperatorId, PaymentId,
-    PointsEventId, ReportId, RequestId, SaleId, SessionId, TakedownId, TokenId, UnitId, Version,
+    AgentId, ApprovalId, ClaimCodeId, ClaimId, ContributionId, DatasetId, DisputeId, LedgerEventId, LinkId, OperatorId,
+    PaymentId, PointsEventId, ReportId, RequestId, SaleId, SessionId, TakedownId, TokenId, UnitId, Version,
 };
 pub use key::RecordKey;
 pub use proof::Proof;

@@ -76,6 +76,13 @@ macro_rules! words {
     )*};
 }
 
+mod money;
+
+pub use money::{
+    ApprovalState, AskedBy, DisputeState, PaidFor, PaidWith, PaymentState, PayoutState, SaleState, SpendKind, SpendOf,
+    SpendPeriod, StaleReason,
+};
+
 words! {
     /// The access to a dataset's records.
     Access {
@@ -405,89 +412,6 @@ words! {
         Knowledge = "knowledge",
         /// Contributions to public datasets.
         Contribution = "contribution",
-    }
-
-    /// The money that a sale was paid with.
-    PaidWith {
-        /// Bought credits.
-        Credits = "credits",
-        /// Given credits.
-        Given = "given",
-        /// A payment by x402.
-        X402 = "x402",
-    }
-
-    /// The state of the money of a sale.
-    SaleState {
-        /// Within the dispute window.
-        Held = "held",
-        /// Disputed.
-        Disputed = "disputed",
-        /// The window is over; the share is the seller's.
-        Payable = "payable",
-        /// The buyer has the price back.
-        Refunded = "refunded",
-        /// Paid with given credits, which move no money of the seller.
-        Trial = "trial",
-        /// Paid with given credits, and disputed.
-        TrialDisputed = "trial_disputed",
-        /// Paid with given credits, which the buyer has back.
-        TrialRefunded = "trial_refunded",
-    }
-
-    /// The state of a dispute.
-    DisputeState {
-        /// Not decided.
-        Open = "open",
-        /// It ended for the buyer.
-        Refunded = "refunded",
-        /// It ended for the seller.
-        Released = "released",
-    }
-
-    // The words of states are in rows and in partial unique indexes, so a new state needs a migration.
-    /// The state of a payment by x402.
-    PaymentState {
-        /// Bound to an item; nothing was sent.
-        Bound = "bound",
-        /// The facilitator said no; nothing was sent.
-        Refused = "refused",
-        /// A newer payment of the same wallet for the same item took its place; nothing was sent.
-        Abandoned = "abandoned",
-        /// Sent, or about to be.
-        Settling = "settling",
-        /// It may have moved the money.
-        Unknown = "unknown",
-        /// It moved the money, and what it paid for is granted.
-        Settled = "settled",
-        /// It moved nothing, which is proved.
-        Failed = "failed",
-        /// The wallet owned the item; nothing is ever sent.
-        NotNeeded = "not_needed",
-    }
-
-    /// The kind of thing that a payment by x402 is for.
-    PaidFor {
-        /// A knowledge unit.
-        Unit = "unit",
-        /// A version of a dataset.
-        Dataset = "dataset",
-        /// A pack of credits.
-        Pack = "pack",
-    }
-
-    /// The state of a payout to a seller or a refund to a wallet.
-    PayoutState {
-        /// Its amount is set aside; nothing was sent.
-        Picked = "picked",
-        /// Sent, or about to be.
-        Sending = "sending",
-        /// It may have been paid.
-        Unknown = "unknown",
-        /// The payout was paid and booked.
-        Done = "done",
-        /// It was not paid, which is proved. The amount of a payout is payable again, that of a refund stays owed.
-        Failed = "failed",
     }
 
     /// The outcome of a run of a collector.

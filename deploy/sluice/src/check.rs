@@ -14,15 +14,16 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::rules::seals;
+use api::rules::{receipts, seals};
 use store::{CheckTerms, KnowledgeFault, MoneyFault, Schema, Store};
-use types::Clock;
+use types::{Clock, Timestamp};
 
 use crate::assemble;
 use crate::cli;
 use crate::config::Config;
 use crate::database;
 use crate::layout::DataLayout;
+use crate::ledger;
 use crate::losses;
 use crate::means_of_payment;
 use crate::objects;
@@ -44,10 +45,7 @@ const MIN_QUERY_TIMEOUT: Duration = Duration::from_mins(30);
 pub async fn run(config: &Config, arguments: cli::CheckArgs) -> anyhow::Result<ExitCode> {
     let layout = DataLayout::new(&config.data.dir);
     let clock = assemble::clock(config);
-    let mut patient = config.clone();
-    // One statement reads the whole ledger, and may take longer than a call of the service.
-    patient.database.timeout.0 = patient.database.timeout.0.max(MIN_QUERY_TIMEOUT);
-    let store = database::connect(&patient, Schema::Current).await?;
+    let store = database::connect(&patient(config), Schema::Current).await?;
     let objects = objects::open_to_read(config, &layout)?;
     let folders = objects::tables(objects.as_ref()).await?;
     let mut projects = BTreeSet::new();
@@ -147,6 +145,14 @@ pub async fn run(config: &Config, arguments: cli::CheckArgs) -> anyhow::Result<E
     })
 }
 
+/// Returns the configuration of a command whose statements read the whole ledger, and may take longer than a call of the
+/// service.
+pub(crate) fn patient(config: &Config) -> Config {
+    let mut patient = config.clone();
+    patient.database.timeout.0 = patient.database.timeout.0.max(MIN_QUERY_TIMEOUT);
+    patient
+}
+
 /// Returns what is wrong with the money, the treasury on the chain included where it can be read.
 async fn money(
     config: &Config,
@@ -162,6 +168,14 @@ async fn money(
     };
     let mut faults = money.faults(terms, MONEY_FAULTS).await?;
     faults.extend(seals::faults(store, MONEY_FAULTS).await?);
+    if let Some(day) = money.newest_closed_day().await?.filter(|day| *day >= clock.now().day()) {
+        let opens = Timestamp::of_day(day.saturating_add(1));
+        terminal::line(&format!(
+            "money: a clock ran ahead, so days were sealed that are not over; events are of {opens} until then"
+        ))?;
+    }
+    faults.extend(receipts::faults(store, &**clock, MONEY_FAULTS).await?);
+    faults.extend(ledger::faults(config, layout, store).await?);
     if let Some((chain, wallet)) = means_of_payment::treasury_on_chain(config, layout, store, clock).await? {
         let before = money.treasury(&tariff.asset).await?;
         match chain.balance(wallet).await {

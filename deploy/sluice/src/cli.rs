@@ -3,6 +3,7 @@
 mod files;
 mod own;
 mod pay;
+mod verify;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -14,7 +15,10 @@ use crate::roles::ProcessRole;
 
 pub use files::{CreateArgs, InferArgs, ProjectArgs, PushArgs, ReadingArgs, RefusedEffect};
 pub use own::{ArchiveArgs, DeleteArgs, LoginArgs, UploadsArgs, UploadsCommand, WhoamiArgs};
-pub use pay::{PaymentDecision, PaymentsCommand, PayoutCommands, PayoutDecision};
+pub use pay::{
+    LedgerCommand, LedgerDay, LedgerMonth, PaymentDecision, PaymentsCommand, PayoutCommands, PayoutDecision,
+};
+pub use verify::{ReceiptArgs, VerifyArgs, VerifyCommand};
 
 /// The fewest records that a quickstart streams.
 pub const MIN_RECORDS: u32 = 5_000;
@@ -74,6 +78,9 @@ pub enum Command {
     /// Administer the keys that sign manifests; prints JSON, works while the service runs
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Administer the ledger of money; prints JSON, works while the service runs
+    #[command(subcommand)]
+    Ledger(LedgerCommand),
     /// Query the records of a dataset with SQL
     Query(QueryArgs),
     /// Pull a version of a dataset into a folder and verify its signature, parts and records
@@ -96,7 +103,7 @@ pub enum Command {
     Delete(DeleteArgs),
     /// Collect a source of public facts once
     Collect(Collect),
-    /// Verify a pulled version offline: keys, signature, every part, every record
+    /// Verify a pulled version offline: keys, signature, every part, every record; or a receipt
     Verify(VerifyArgs),
     /// Print the machine-readable description of the interface
     Openapi,
@@ -464,20 +471,6 @@ pub struct PullArgs {
     /// The service that the command talks to.
     #[command(flatten)]
     pub remote: RemoteService,
-    /// The service keys that are trusted.
-    #[command(flatten)]
-    pub trust: TrustArgs,
-}
-
-/// Options of `verify`.
-#[derive(Clone, Debug, Args)]
-pub struct VerifyArgs {
-    /// The folder of the pulled version
-    pub dir: PathBuf,
-    /// The keys document to trust, fetched from the service itself (`GET /.well-known/service-keys`); without it, the
-    /// folder's keys must be those of a service that this machine knows
-    #[arg(long, value_name = "FILE")]
-    pub keys: Option<PathBuf>,
     /// The service keys that are trusted.
     #[command(flatten)]
     pub trust: TrustArgs,

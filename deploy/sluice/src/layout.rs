@@ -31,6 +31,11 @@ impl DataLayout {
         self.root.join("tables")
     }
 
+    /// Returns the folder of the archived months of the ledger.
+    pub fn ledger(&self) -> PathBuf {
+        self.root.join("ledger")
+    }
+
     /// Returns the folder of upload parts, which are kept until their contribution is decided.
     pub fn uploads(&self) -> PathBuf {
         self.root.join("uploads")

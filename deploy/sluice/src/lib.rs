@@ -27,6 +27,7 @@ mod json_member;
 mod judges;
 pub mod keys;
 pub mod layout;
+pub mod ledger;
 pub mod lock;
 pub mod login;
 mod look;
@@ -58,7 +59,7 @@ mod tests;
 
 use std::process::ExitCode;
 
-use cli::{Cli, Command};
+use cli::{Cli, Command, VerifyArgs, VerifyCommand};
 use config::LoadedConfig;
 use mimalloc::MiMalloc;
 use roles::ProcessRole;
@@ -73,8 +74,16 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     refuse_huge_pages();
     open_files::raise_limit();
     let loaded = LoadedConfig::load(cli.global.config.as_deref(), &cli.global.flags())?;
+    let mut command = cli.command;
+    if let Command::Verify(VerifyArgs {
+        command: Some(VerifyCommand::Receipt(receipt)),
+        ..
+    }) = &mut command
+    {
+        receipt.data = cli.global.data;
+    }
     // These two commands need no runtime and open nothing.
-    match cli.command {
+    match command {
         Command::Config(_) => terminal::line(loaded.show().trim_end())?,
         Command::Openapi => {
             let config = &loaded.config;
@@ -139,6 +148,7 @@ async fn dispatch(loaded: &LoadedConfig, command: Command) -> anyhow::Result<Exi
         Command::Admin(command) => admin::run(config, command).await?,
         Command::Check(arguments) => return check::run(config, arguments).await,
         Command::Keys(command) => keys::run(config, command).await?,
+        Command::Ledger(command) => ledger::run(config, command).await?,
         Command::Query(arguments) => query::run(&arguments).await?,
         Command::Pull(arguments) => pull::run(arguments).await?,
         Command::Infer(arguments) => return infer::run(&arguments).await,
@@ -150,7 +160,7 @@ async fn dispatch(loaded: &LoadedConfig, command: Command) -> anyhow::Result<Exi
         Command::Archive(arguments) => return projects::archive(arguments).await,
         Command::Delete(arguments) => return projects::delete(arguments).await,
         Command::Collect(arguments) => return collect::run(config, arguments).await,
-        Command::Verify(arguments) => verify::run(&arguments)?,
+        Command::Verify(arguments) => return verify::run(&arguments).await,
         Command::Openapi | Command::Config(_) => {}
     }
     Ok(ExitCode::SUCCESS)

@@ -291,8 +291,10 @@ fn go_on(stage: &QuickstartStage, version: u64) -> anyhow::Result<()> {
     item("address", base)?;
     item("in a browser", &format!("{base}/projects/{slug}"))?;
     item("agent key", key)?;
+    item("its limits", &format!("{base}/console/agents"))?;
     terminal::line(
-        "\n  # a preview with figures, which needs no key, a page of an old version, a record of yours, a dry run, a SQL query",
+        "\n  # a preview with figures, which needs no key, a page of an old version, a record of yours, a dry run, an answer \
+         with a signed receipt, a SQL query",
     )?;
     terminal::line(&format!("  curl -s '{base}/projects/{slug}/preview'"))?;
     terminal::line(&format!(
@@ -303,6 +305,9 @@ fn go_on(stage: &QuickstartStage, version: u64) -> anyhow::Result<()> {
     ))?;
     terminal::line(&format!(
         "  curl -s {authorization} {json} '{base}/projects/{slug}/validate' -d '{{\"records\":[{{\"value\":\"one\"}}]}}'"
+    ))?;
+    terminal::line(&format!(
+        "  curl -s {authorization} {json} '{base}/projects/{slug}/query' -d '{{\"sql\":\"SELECT count(*) FROM records\",\"receipt\":true}}'"
     ))?;
     terminal::line(&format!(
         "  sluice query {slug} 'SELECT name FROM records WHERE upper IS NOT NULL' --server {base} --key {key}"

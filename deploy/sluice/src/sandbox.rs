@@ -2,19 +2,27 @@
 //!
 //! Invariant: the sandbox gets the files of one version's parts and nothing else.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use api::state::sandbox::{AnswerColumn, SandboxAnswer, SandboxFailure, SandboxQuery};
+use api::state::sandbox::{AnswerColumn, AnswerRepetition, SandboxAnswer, SandboxFailure, SandboxQuery};
 use async_trait::async_trait;
 use catalog::{HeldParts, PartCache, Snapshot};
+use proof::query_receipt::BuildId;
+use sha2::{Digest as _, Sha256};
+use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout_at};
 use types::error::with_causes;
 use types::{Classify, Clock, Contract, DatasetId, Kind, Proof, metric};
 
 use crate::config::Config;
+
+/// Bytes of the program that are hashed at a time.
+const HASHED_PIECE_BYTES: usize = 64 << 10;
 
 /// Source of the files of parts.
 #[derive(Debug)]
@@ -29,6 +37,8 @@ pub enum PartFiles {
 #[derive(Debug)]
 pub struct ProcessSandbox {
     files: PartFiles,
+    /// The program, once somebody asked for it.
+    build: OnceCell<BuildId>,
     /// The time-out of a query, which includes fetching its parts.
     time: Duration,
     processes: sql::Sandbox,
@@ -47,6 +57,7 @@ impl ProcessSandbox {
         };
         Ok(Self {
             files,
+            build: OnceCell::new(),
             time: config.limits.query_timeout.0,
             processes: sql::Sandbox::start(settings).context("the processes for queries cannot be started")?,
         })
@@ -61,6 +72,27 @@ pub(crate) fn program() -> anyhow::Result<PathBuf> {
         return Ok(itself);
     }
     std::env::current_exe().context("cannot find the program's own file")
+}
+
+/// Returns the id of the running program, which is read and hashed.
+pub(crate) async fn build() -> anyhow::Result<BuildId> {
+    let hashing = tokio::task::spawn_blocking(|| -> anyhow::Result<BuildId> {
+        let path = program()?;
+        let mut file = File::open(&path).with_context(|| format!("cannot open `{}`", path.display()))?;
+        let mut hasher = Sha256::new();
+        let mut piece = vec![0; HASHED_PIECE_BYTES];
+        loop {
+            let read = file
+                .read(&mut piece)
+                .with_context(|| format!("cannot read `{}`", path.display()))?;
+            match piece.get(..read) {
+                Some(read) if !read.is_empty() => hasher.update(read),
+                _ => break,
+            }
+        }
+        Ok(BuildId::of_sha256(&hasher.finalize().into()))
+    });
+    hashing.await.context("the program's own file could not be read")?
 }
 
 #[async_trait]
@@ -112,8 +144,21 @@ impl api::state::sandbox::QuerySandbox for ProcessSandbox {
             contract: Arc::clone(contract),
             parts: parts.iter().zip(paths).zip(proofs).map(part).collect(),
         };
+        // The program is hashed before the statement runs, and once.
+        let build = match asked.now {
+            Some(_) => Some(
+                *self
+                    .build
+                    .get_or_try_init(build)
+                    .await
+                    .map_err(|error| unavailable(&format!("the program that answers is not known: {error:#}")))?,
+            ),
+            None => None,
+        };
         let query = measured(async {
-            if asked.has_places {
+            if let Some(now) = asked.now {
+                self.processes.query_at(&records, asked.sql, asked.limit, now).await
+            } else if asked.has_places {
                 self.processes.query_with_places(&records, asked.sql, asked.limit).await
             } else if asked.is_steady {
                 self.processes.query_steadily(&records, asked.sql, asked.limit).await
@@ -142,6 +187,11 @@ impl api::state::sandbox::QuerySandbox for ProcessSandbox {
             columns: answer.columns.into_iter().map(column).collect(),
             rows: answer.rows,
             truncated: answer.truncated,
+            repetition: asked.now.zip(build).map(|(now, build)| AnswerRepetition {
+                now,
+                build,
+                why: answer.unrepeatable.iter().map(|reason| reason.as_str()).collect(),
+            }),
         })
     }
 }

@@ -1,27 +1,56 @@
-//! `sluice verify`: verifies a pulled version offline.
+//! `sluice verify`: verifies a pulled version or a receipt offline.
 //!
 //! Invariant: it succeeds only if keys, signature, parts and records are proven, and it uses no network.
 
+mod query_receipt;
+mod receipt;
+mod sale_receipt;
+
+use std::path::Path;
+use std::process::ExitCode;
+
 use anyhow::anyhow;
+use client::VerifiedVersion;
 use indicatif::HumanCount;
 
-use crate::cli::VerifyArgs;
+use crate::cli::{VerifyArgs, VerifyCommand};
+use crate::exit::WrongUsage;
 use crate::pull::{bar, known_keys};
 use crate::terminal;
 
-/// Verifies a folder and prints the result.
-pub fn run(arguments: &VerifyArgs) -> anyhow::Result<()> {
+/// Verifies the keys and the manifest of a folder.
+fn signatures(verify: &client::Verify<'_>) -> anyhow::Result<VerifiedVersion> {
+    verify.signatures().map_err(with_flag)
+}
+
+/// Adds to an error the flag that helps. The client does not know the command line.
+fn with_flag(error: client::Error) -> anyhow::Error {
+    match error {
+        client::Error::UnknownService { .. } => anyhow!("{error}: --keys FILE"),
+        error => error.into(),
+    }
+}
+
+/// Verifies a folder or a receipt and prints the result.
+pub async fn run(arguments: &VerifyArgs) -> anyhow::Result<ExitCode> {
+    match (&arguments.command, &arguments.dir) {
+        (Some(VerifyCommand::Receipt(receipt)), _) => receipt::run(receipt).await,
+        (None, Some(dir)) => {
+            folder(dir, arguments)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        (None, None) => Err(WrongUsage("name the folder of a pulled version".to_owned()).into()),
+    }
+}
+
+fn folder(dir: &Path, arguments: &VerifyArgs) -> anyhow::Result<()> {
     let known = known_keys(&arguments.trust)?;
     let verify = client::Verify {
-        folder: &arguments.dir,
+        folder: dir,
         keys: arguments.keys.as_deref(),
         known: &known,
     };
-    let verified = verify.signatures().map_err(|error| match error {
-        // The client does not know the command line, so the flag is added here.
-        client::Error::UnknownService { .. } => anyhow!("{error}: --keys FILE"),
-        error => error.into(),
-    })?;
+    let verified = signatures(&verify)?;
     let manifest = verified.manifest.manifest();
     let bar = bar("{bar:40} {human_pos}/{human_len} records, {eta} left");
     bar.set_length(manifest.record_count);

@@ -44,14 +44,14 @@ use super::regex::Substrings;
 use super::render::{ColumnForm, RenderedRows};
 use super::rule::AsPostgres;
 use super::{
-    checked, differences, doubles, in_order, interval_aggregates, json, moments, ordered, regex, temporal, total,
-    windows, words,
+    checked, differences, doubles, in_order, interval_aggregates, json, moments, ordered, regex, repeatable, temporal,
+    total, windows, words,
 };
-use crate::QueryAnswer;
 use crate::check::alike;
 use crate::check::functions::ALLOWED_FUNCTIONS;
 use crate::check::{RECORDS_TABLE, STACK_BYTES, parse};
 use crate::wire::{ChildQuery, ChildReply};
+use crate::{QueryAnswer, Unrepeatable};
 
 /// Share of the address space for operators that keep rows. The rest is for code, stacks and other allocations.
 const OPERATOR_MEMORY_SHARE: f64 = 0.6;
@@ -94,6 +94,7 @@ impl QueryEngine {
             sql: WARM_UP_QUERY.to_owned(),
             limit: 1,
             is_steady: false,
+            wants_reasons: false,
             has_places: false,
             now: Timestamp::default(),
             parts: Vec::new(),
@@ -151,13 +152,17 @@ impl QueryEngine {
         let now = as_datetime::<TimestampMicrosecondType>(job.now.micros());
         state.execution_props_mut().query_execution_start_time = now.map(|now| now.and_utc());
         let limit = job.limit as usize;
-        let planned = match planned(&mut state, statement.clone(), limit).await {
+        let planned = match planned(&mut state, statement.clone(), &job).await {
             Err(error) if is_of_equal_names(&error) => {
-                planned(&mut state, separated(statement, &job.contract), limit).await
+                planned(&mut state, separated(statement, &job.contract), &job).await
             }
             planned => planned,
         };
-        let (plan, shown) = planned?;
+        let PlannedStatement {
+            plan,
+            shown,
+            unrepeatable,
+        } = planned?;
         let mut rows = RenderedRows::new(&plan.schema(), shown, limit);
         let mut batches = execute_stream(plan, state.task_ctx())?;
         while let Some(batch) = batches.next().await {
@@ -166,17 +171,22 @@ impl QueryEngine {
             }
         }
         Ok(rows
-            .finish()
+            .finish(unrepeatable)
             .map_or(ChildReply::TooLarge, |answer: QueryAnswer| ChildReply::Answer(answer)))
     }
 }
 
-/// Plans a statement. Returns the plan, and the form in which each of its columns is shown.
-async fn planned(
-    state: &mut SessionState,
-    statement: Statement,
-    limit: usize,
-) -> Result<(Arc<dyn ExecutionPlan>, Vec<ColumnForm>)> {
+/// A statement that can be run.
+struct PlannedStatement {
+    plan: Arc<dyn ExecutionPlan>,
+    /// Form in which each of its columns is shown.
+    shown: Vec<ColumnForm>,
+    /// Reasons why its answer may be another one the next time, if they are wanted.
+    unrepeatable: Vec<Unrepeatable>,
+}
+
+/// Plans the statement of a job.
+async fn planned(state: &mut SessionState, statement: Statement, job: &ChildQuery) -> Result<PlannedStatement> {
     let plan = state.statement_to_plan(statement).await?;
     // A second check behind the allow list.
     SQLOptions::new()
@@ -191,11 +201,23 @@ async fn planned(
         options.optimizer.enable_topk_dynamic_filter_pushdown = false;
         options.optimizer.enable_join_dynamic_filter_pushdown = false;
     }
+    let unrepeatable = if job.wants_reasons {
+        let analyzed = state
+            .analyzer()
+            .execute_and_check(plan.clone(), state.config_options(), |_, _| {})?;
+        repeatable::reasons(&plan, &analyzed)?
+    } else {
+        Vec::new()
+    };
     // One extra row tells if the result is truncated.
     let plan = LogicalPlanBuilder::from(plan)
-        .limit(0, Some(limit.saturating_add(1)))?
+        .limit(0, Some((job.limit as usize).saturating_add(1)))?
         .build()?;
-    Ok((in_order::plan(state.create_physical_plan(&plan).await?)?, shown))
+    Ok(PlannedStatement {
+        plan: in_order::plan(state.create_physical_plan(&plan).await?)?,
+        shown,
+        unrepeatable,
+    })
 }
 
 /// Returns true if the engine does not tell two columns apart.

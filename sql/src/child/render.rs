@@ -21,7 +21,7 @@ use types::Timestamp;
 use super::numeric::{EXACT, NUMERIC, WHOLE, digits};
 use super::temporal::from_engine;
 use crate::check::alike;
-use crate::{Column, MAX_ANSWER_BYTES, QueryAnswer};
+use crate::{Column, MAX_ANSWER_BYTES, QueryAnswer, Unrepeatable};
 
 /// Type of a column of sums of integers of which one is a text, because it leaves 64 bits.
 const BEYOND: &str = "Decimal128(38, 0)";
@@ -123,7 +123,7 @@ impl RenderedRows {
     }
 
     /// Returns the answer, or `None` if it is too large.
-    pub(super) fn finish(mut self) -> Option<QueryAnswer> {
+    pub(super) fn finish(mut self, unrepeatable: Vec<Unrepeatable>) -> Option<QueryAnswer> {
         for (column, _) in self.columns.iter_mut().zip(&self.beyond).filter(|(_, beyond)| **beyond) {
             BEYOND.clone_into(&mut column.kind);
         }
@@ -132,6 +132,7 @@ impl RenderedRows {
             rows: self.done,
             truncated: self.truncated,
             bytes: self.bytes as u64,
+            unrepeatable,
         })
     }
 }

@@ -82,11 +82,16 @@ fn record(i: i64) -> Value {
 }
 
 impl Fixture {
-    /// The known records, in equal versions.
+    /// The known records, in a few versions.
     pub(crate) async fn new() -> Self {
-        let rows = ROWS / VERSIONS;
+        Self::in_versions(VERSIONS).await
+    }
+
+    /// The known records, in equal versions.
+    pub(crate) async fn in_versions(count: i64) -> Self {
+        let rows = ROWS / count;
         let version = |version: i64| (version * rows..(version + 1) * rows).map(record).collect();
-        Self::of(contract(), (0..VERSIONS).map(version).collect()).await
+        Self::of(contract(), (0..count).map(version).collect()).await
     }
 
     /// Merges records, a version each, by way of the catalog.

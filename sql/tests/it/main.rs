@@ -13,6 +13,8 @@ mod messages;
 #[cfg(test)]
 mod refused;
 #[cfg(test)]
+mod repeatable;
+#[cfg(test)]
 mod results;
 #[cfg(test)]
 mod sandbox;

@@ -192,7 +192,10 @@ async fn the_lines_that_a_page_gives_an_agent_buy_the_dataset_and_prove_it() {
     let (site, owner, other) = start().await;
     project(&owner, "paid", json!({"access": "paid", "price": "0.10"})).await;
     let visitor = text(&other.browser.browse("", "/projects/paid", None).await.expect(200));
-    assert!(visitor.contains("/paid/dataset?slug=paid&#38;version=1\""), "{visitor}");
+    assert!(
+        visitor.contains("/projects/paid/buy?version=1&amp;with=wallet\""),
+        "{visitor}"
+    );
     assert_eq!(copied(&visitor, "ask"), "Buy paid version 1 on Sluice.");
     let own = opened(&owner, "/projects/paid").await;
     assert!(!own.contains("Way to pay"), "{own}");
@@ -217,11 +220,11 @@ async fn the_lines_that_a_page_gives_an_agent_buy_the_dataset_and_prove_it() {
         visitor.contains("its 3 rows in order") && visitor.contains("1 Parquet file,"),
         "{visitor}"
     );
-    // The call of the price box, then the one for the manifest.
+    // The call that buys, then the one for the manifest.
     site.grant(other.operator, "10");
-    let buy = copied(&visitor, "buy");
+    let buy = copied(&visitor, "get-curl");
     let (_, body) = buy.split_once("-d '").unwrap_or_else(|| panic!("{buy}"));
-    let body: Value = serde_json::from_str(body.trim_end_matches('\'')).unwrap();
+    let body: Value = serde_json::from_str(body.split('\'').next().unwrap()).unwrap();
     assert!(buy.contains("/projects/paid/buy "), "{buy}");
     other.agent.http.post("/projects/paid/buy", &body).await.expect(200);
     let call = copied(&of_version, "manifest");

@@ -11,7 +11,8 @@ use tests::apps::{App, FORM, Wish, encoded};
 use tests::world::{batch, decided, merged, project_body, records};
 use tokio::sync::OnceCell;
 
-use super::site::{Call, Site, sign_up};
+use super::purchases::Purchases;
+use super::site::{Call, Person, Site, sign_up};
 use super::table::Row;
 
 /// Bytes of an upload.
@@ -56,6 +57,8 @@ pub(super) struct Items {
     datasets: [OnceCell<Dataset>; 3],
     unit: OnceCell<String>,
     free_unit: OnceCell<String>,
+    sale: OnceCell<String>,
+    purchases: Purchases,
 }
 
 impl Items {
@@ -76,6 +79,12 @@ impl Items {
     /// A published unit of the owner without a price.
     pub(super) async fn unit(&self, site: &Site) -> &String {
         self.unit.get_or_init(|| site.unit(None)).await
+    }
+
+    /// A sale of a unit of the other operator to the owner.
+    pub(super) async fn sale(&self, site: &Site) -> &String {
+        let make = async || bought_unit(site, &site.other, &site.owner).await.1;
+        self.sale.get_or_init(make).await
     }
 
     /// A published unit of the owner whose price is 0.
@@ -127,10 +136,10 @@ async fn request(site: &Site) -> String {
     made.text("/id").to_owned()
 }
 
-/// A priced unit of the owner that the other operator bought.
-async fn bought_unit(site: &Site) -> String {
+/// A priced unit of `seller` that `buyer` bought, and the id of the sale.
+async fn bought_unit(site: &Site, seller: &Person, buyer: &Person) -> (String, String) {
     // First, since the command may take longer than the service keeps a connection without any request.
-    let operator = site.other.operator.to_string();
+    let operator = buyer.operator.to_string();
     let options = site.server.options();
     options.admin(&[
         "credits",
@@ -141,10 +150,10 @@ async fn bought_unit(site: &Site) -> String {
         "--reference",
         &site.name("grant"),
     ]);
-    let id = site.unit_of(&site.owner, Some(10_000)).await;
-    let http = site.http().with(&site.other.key);
-    http.post(&format!("/knowledge/{id}/buy"), &json!({})).await.expect(200);
-    id
+    let id = site.unit_of(seller, Some(10_000)).await;
+    let http = site.http().with(&buyer.key);
+    let bought = http.post(&format!("/knowledge/{id}/buy"), &json!({})).await.expect(200);
+    (id, bought.text("/saleId").to_owned())
 }
 
 /// Number of a new comment of the owner.
@@ -211,7 +220,7 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
         "pay_credits" => json!({"operator": site.owner.operator.to_string()}),
         "prove_payout_address" => json!({"signature": "0x"}),
         "faucet" => json!({"wallet": "0x7a3F0b6E5d2C4A19885fE0C3B8d1F6a2E4b591cE", "usdc": 1}),
-        "sql_page" => json!({"slug": slug().await}),
+        "sql_page" | "buy_dataset_page" => json!({"slug": slug().await}),
         "sql_form" => json!({"slug": slug().await, "q": "SELECT count(*) AS n FROM records"}),
         "download_form" => json!({"slug": slug().await, "format": "csv", "version": "1"}),
         "query_dataset" => json!({"slug": slug().await, "sql": "SELECT count(*) AS n FROM records"}),
@@ -241,6 +250,7 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
             "detail": "It advertises another unit.",
             "email": site.email(),
         }),
+        "sale_receipt" => json!({"id": items.sale(site).await}),
         "report_outcome" => json!({"id": report(site, items).await}),
         "activity_events" => json!({"seconds": 1}),
         "retire_knowledge" => json!({"id": site.unit(None).await}),
@@ -259,7 +269,9 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
             let answer = http.post(&path, &json!({"unitId": unit})).await.expect(201);
             json!({"id": id, "answerId": answer.body["id"]})
         }
-        "review_item" => json!({"unitId": bought_unit(site).await, "body": "It holds; I ran it twice."}),
+        "review_item" => {
+            json!({"unitId": bought_unit(site, &site.owner, &site.other).await.0, "body": "It holds; I ran it twice."})
+        }
         "comment_on_dataset" => json!({"slug": slug().await, "body": "Are gaps marked?"}),
         "dataset_comments" => json!({"slug": slug().await}),
         "edit_comment" => json!({"number": comment(site, items).await, "body": "Holds with three, too."}),
@@ -279,7 +291,7 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
             let etag = put.await.unwrap().expect(200).text("/etag").to_owned();
             json!({"slug": slug, "id": begun["id"], "etags": [{"n": 1, "etag": etag}]})
         }
-        _ => return None,
+        operation => return items.purchases.input(site, operation, row).await,
     })
 }
 

@@ -102,7 +102,7 @@ pub(super) struct Site {
     /// Tokens of apps, by caller.
     tokens: Vec<(&'static str, String)>,
     app: OnceCell<App>,
-    store: Store,
+    pub(super) store: Store,
     client: reqwest::Client,
     names: AtomicUsize,
     folder: TempDir,
@@ -202,7 +202,7 @@ impl Site {
     }
 
     /// Makes an agent, as `POST /agents` does.
-    async fn agent(&self, operator: OperatorId) -> (AgentId, String) {
+    pub(super) async fn agent(&self, operator: OperatorId) -> (AgentId, String) {
         let (key, name, id) = (secret("km"), self.name("agent"), AgentId::new(now()));
         let new = NewAgent {
             id,
@@ -214,7 +214,7 @@ impl Site {
             key_hash: Sha256::digest(&key).into(),
             now: now(),
         };
-        assert_eq!(self.store.agent_create(new, 99).await.unwrap(), AgentCreated::Created);
+        assert_eq!(self.store.agent_create(new, 999).await.unwrap(), AgentCreated::Created);
         (id, key)
     }
 
@@ -290,7 +290,7 @@ impl Site {
         let connection = oauth.connections_of(operator, now()).await.unwrap().remove(0);
         let expired = secret("wta");
         let access = Access {
-            connection: connection.id.parse().unwrap(),
+            connection: connection.id,
             scopes: Scopes::ALL,
             expires_at: Timestamp::from_micros(now().micros() - 1),
         };

@@ -2,7 +2,7 @@
 
 use super::{ISSUER, REDIRECT, World, parameters};
 use crate::authorize::{AuthorizeRefusal, RequestError, ShownProblem};
-use crate::{Error, Resource, Scope, Scopes};
+use crate::{AppBudget, Error, Resource, Scope, Scopes};
 
 /// Expected outcome of a request.
 #[derive(Debug, PartialEq)]
@@ -329,12 +329,21 @@ async fn a_person_grants_some_of_the_scopes_and_never_more() {
     let now = types::Timestamp::default();
     let (operator, agent) = (types::OperatorId::new(now), types::AgentId::new(now));
     for more in [Scopes::NONE, Scopes::ALL, Scopes::of(&[Scope::Spend])] {
-        let outcome = world.server.grant(&request, operator, agent, more).await;
+        let outcome = world
+            .server
+            .grant(&request, operator, agent, more, AppBudget::default())
+            .await;
         assert!(matches!(outcome, Err(Error::Scopes)), "{more}");
     }
     let less = world
         .server
-        .grant(&request, operator, agent, Scopes::of(&[Scope::Read]))
+        .grant(
+            &request,
+            operator,
+            agent,
+            Scopes::of(&[Scope::Read]),
+            AppBudget::default(),
+        )
         .await
         .unwrap();
     assert!(less.starts_with(&format!("{REDIRECT}&code=wtg_")));

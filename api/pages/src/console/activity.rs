@@ -27,6 +27,8 @@ pub struct ActivityPage {
 pub enum ChangeActor {
     /// The person at the console.
     Person,
+    /// The person at the console, as the agent of this name.
+    PersonAs(String),
     /// An agent, by its name.
     Agent(String),
     /// An app, by its name.

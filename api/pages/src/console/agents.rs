@@ -4,6 +4,7 @@ use askama::Template;
 
 use crate::chrome::{PageLayout, Theme};
 use crate::form::{Errors as _, FieldError};
+use crate::spend::SpendLine;
 use crate::time::Instant;
 
 /// Wrong tries that lock a claim code.
@@ -11,7 +12,8 @@ const WRONG_TRIES: u32 = 5;
 
 /// `GET /console/agents`. Forms: `POST /console/agents` with `name` and `wallet_address`,
 /// `POST /console/agents/{id}/rotate` with `grace_hours`, `POST /console/agents/{id}/keys/{key}/end`, `POST /console/codes`, `POST /console/codes/{id}/withdraw`,
-/// `POST /console/claims/{id}/approve` with `phrase`, `POST /console/claims/{id}/reject`. A link to
+/// `POST /console/claims/{id}/approve` with `phrase`, `sp` (`no` or
+/// `cap`) and `cap`, `POST /console/claims/{id}/reject`. A link to
 /// `/console/agents/{id}/remove` asks before a removal.
 #[derive(Debug, Template)]
 #[template(path = "console/agents.html")]
@@ -51,6 +53,8 @@ pub struct AgentView {
     pub removed_at: Option<Instant>,
     /// Keys that are valid, newest first.
     pub keys: Vec<KeyView>,
+    /// Its limits, and what it has spent.
+    pub spending: SpendLine,
 }
 
 /// Key of an agent. The service keeps only its hash.
@@ -81,6 +85,12 @@ pub struct ClaimView {
     pub expires_at: Instant,
     /// Phrase as the person typed it.
     pub phrase: String,
+    /// True if the agent is to spend up to a cap, and not nothing.
+    pub may_spend: bool,
+    /// Most that it is to spend in a month, in dollars as typed.
+    pub cap: String,
+    /// Rule that the cap breaks.
+    pub cap_error: Option<String>,
     /// Rule that the phrase breaks, such as that it is another one.
     // A wrong phrase is shown at its claim, and not at the top, where it would belong to any of them.
     pub error: Option<String>,
@@ -90,6 +100,11 @@ impl ClaimView {
     /// Returns the id of the field of the phrase, which is one of several on the page.
     fn field(&self) -> String {
         format!("phrase-{}", self.id)
+    }
+
+    /// Returns the id of the field of the cap.
+    fn cap_field(&self) -> String {
+        format!("cap-{}", self.id)
     }
 }
 

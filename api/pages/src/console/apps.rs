@@ -3,6 +3,7 @@
 use askama::Template;
 
 use crate::chrome::{PageLayout, Theme};
+use crate::spend::SpendLine;
 use crate::time::Instant;
 
 /// `GET /console/apps`. Form: `POST /console/apps/{id}/revoke`.
@@ -30,6 +31,8 @@ pub struct AppRow {
     pub agent: String,
     /// Scopes that it has.
     pub scopes: Vec<String>,
+    /// Its limits, and what it has spent.
+    pub spending: SpendLine,
     /// Path of its endpoint.
     pub endpoint: String,
     /// Time of the consent.
@@ -38,4 +41,11 @@ pub struct AppRow {
     pub used_at: Option<Instant>,
     /// Time until which it can renew its access.
     pub expires_at: Option<Instant>,
+}
+
+impl AppRow {
+    /// Returns true if the app may spend.
+    fn spends(&self) -> bool {
+        self.scopes.iter().any(|scope| scope == "spend")
+    }
 }

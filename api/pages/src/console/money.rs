@@ -3,9 +3,12 @@
 //! Invariant: amounts are integers of micro-USDC; the page says that they are test USDC.
 
 use askama::Template;
+use types::money::MicroUsdc;
+use types::{ApprovalId, SaleId};
 
 use crate::chrome::{PageLayout, Theme};
 use crate::filters;
+use crate::spend::SpendRow;
 use crate::time::Instant;
 
 /// Page at `GET /console/money`: earnings and credits of an operator.
@@ -50,6 +53,10 @@ pub struct MoneyPage {
     pub next: Option<String>,
     /// True if this is not the first page of them.
     pub is_later: bool,
+    /// Purchases of agents that wait for the person's yes, oldest first.
+    pub waiting: Vec<WaitingPurchase>,
+    /// Agents and apps with their limits.
+    pub limits: Vec<SpendRow>,
     /// Items that were bought, newest first.
     pub bought: Vec<BoughtRow>,
     /// Prices with their fee and share.
@@ -88,9 +95,34 @@ pub struct EntryRow {
     pub is_given: bool,
 }
 
+/// Purchase of an agent that waits for the person's yes.
+#[derive(Clone, Debug)]
+pub struct WaitingPurchase {
+    /// Id of the question.
+    pub id: ApprovalId,
+    /// Name of the agent.
+    pub agent: String,
+    /// Page of the item.
+    pub href: String,
+    /// Title of the item, by its seller.
+    pub title: String,
+    /// Version of a dataset.
+    pub version: Option<u64>,
+    /// Price, as it was asked.
+    pub price: MicroUsdc,
+    /// Words of the agent about why.
+    pub reason: Option<String>,
+    /// Time of the question.
+    pub asked_at: Instant,
+    /// Time until which it waits.
+    pub expires_at: Instant,
+}
+
 /// Item that was bought.
 #[derive(Clone, Debug)]
 pub struct BoughtRow {
+    /// Id of the sale.
+    pub sale: SaleId,
     /// Title of the item.
     pub title: String,
     /// Kind of the item, as a word.

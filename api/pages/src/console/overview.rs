@@ -1,6 +1,8 @@
 //! Overview of the console: first the matters that need the person.
 
 use askama::Template;
+use types::ApprovalId;
+use types::money::MicroUsdc;
 
 use super::{ActivityRow, ChangeActor, ContributionRow};
 use crate::chart::{Bars, DayCount, RowFlow};
@@ -79,6 +81,29 @@ impl Attention {
             detail: format!("Approve it before {}, or it expires.", expires_at.plain()),
             href: "/console/agents".to_owned(),
             action: "Review claim".to_owned(),
+            since,
+        }
+    }
+
+    /// Purchase of an agent that waits for the person's yes.
+    pub fn approval(
+        id: ApprovalId,
+        agent: &str,
+        title: &str,
+        price: MicroUsdc,
+        since: Instant,
+        expires_at: Instant,
+    ) -> Self {
+        Self {
+            mark: StateMark::Hold,
+            word: "asks to spend".to_owned(),
+            what: format!("{} wants to buy {} for ${price}", isolate(agent), isolate(title)),
+            detail: format!(
+                "In test USDC, above what it may spend without asking. Decide before {}.",
+                expires_at.plain()
+            ),
+            href: format!("/console/approvals/{id}"),
+            action: "Decide".to_owned(),
             since,
         }
     }

@@ -3,7 +3,6 @@
 use types::money::MicroUsdc;
 use types::{Timestamp, Version};
 
-use crate::chrome::PageLayout;
 use crate::document;
 
 /// Most characters of the line below a title.
@@ -136,23 +135,14 @@ impl DatasetHead {
         Some((readable, self.readable_records?, self.readable_bytes))
     }
 
-    /// Returns the address at which a wallet pays for the newest version.
-    pub(crate) fn pay(&self) -> String {
-        format!("/paid/dataset?slug={}&version={}", self.slug, self.version)
+    /// Returns the page at which a person buys the newest version.
+    pub(crate) fn buy(&self) -> String {
+        format!("/projects/{}/buy?version={}", self.slug, self.version)
     }
 
     /// Returns what a person says to an agent that buys the newest version.
     pub(crate) fn ask(&self) -> String {
         format!("Buy {} version {} on Sluice.", self.slug, self.version)
-    }
-
-    /// Returns the call by which an agent buys the newest version with credits.
-    pub(crate) fn buy(&self, chrome: &PageLayout) -> String {
-        let (base, slug, version) = (&chrome.base, &self.slug, self.version);
-        format!(
-            "curl -s {base}/projects/{slug}/buy -H \"Authorization: Bearer $SLUICE_KEY\" -H \"Content-Type: \
-             application/json\" -d '{{\"version\": {version}}}'"
-        )
     }
 
     /// Returns true if trial credit pays for a version.

@@ -283,7 +283,7 @@ fn rest_of(chrome: &PageLayout, head: &DatasetHead, more: u64, state: &RowsState
         (DatasetOffer::Priced { price, .. }, _) => (
             true,
             "All rows, sorting, filters, SQL and downloads come with the version.".to_owned(),
-            head.for_sale().map(|_| (head.pay(), format!("Buy for ${price}"))),
+            head.for_sale().map(|_| (head.buy(), format!("Buy for ${price}"))),
         ),
     };
     ClosedRest {

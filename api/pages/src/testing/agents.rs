@@ -1,5 +1,6 @@
 //! Samples of the pages about agents, their keys, and devices that ask for one.
 
+use super::checkout::spent;
 use super::console::{DAY_MINUTES, ID};
 use super::{Book, Texts, ago, ahead, person};
 use crate::console::{
@@ -91,6 +92,7 @@ fn agent(texts: &Texts, name: &str, removed_at: Option<Instant>, old_key: bool) 
         created_at: ago(52 * DAY_MINUTES),
         removed_at,
         keys,
+        spending: spent(old_key),
     }
 }
 
@@ -106,6 +108,13 @@ fn agents(texts: &Texts) -> AgentsPage {
         } else {
             String::new()
         },
+        may_spend: error.is_some(),
+        cap: if error.is_some() {
+            texts.text.clone()
+        } else {
+            "2.00".to_owned()
+        },
+        cap_error: error.map(|_| "Must be dollars from 0 on with at most two decimals".to_owned()),
         error: error.map(str::to_owned),
     };
     let code = |id: &str, left: i64, wrong_tries: u32| CodeView {

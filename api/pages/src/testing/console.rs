@@ -1,5 +1,8 @@
 //! Samples of the pages of the console.
 
+use types::SaleId;
+
+use super::checkout::{limits, spent, waiting};
 use super::{Book, NOW, Texts, agents, ago, ahead, collectors, person, publish};
 use crate::console::{
     AccountView, ActivityPage, ActivityRow, AgentsPage, AppRow, AppsPage, Attention, BoughtRow, ChangeActor,
@@ -85,6 +88,12 @@ fn activity(texts: &Texts) -> Vec<ActivityRow> {
         row(166, ChangeActor::Anonymous, "claim_agent", Some(&texts.name)),
         row(170, ChangeActor::Person, "create_claim_code", None),
         row(
+            175,
+            ChangeActor::PersonAs(texts.name.clone()),
+            "approve_purchase",
+            Some(ID),
+        ),
+        row(
             9 * 60,
             ChangeActor::App(texts.name.clone()),
             "update_dataset",
@@ -132,7 +141,13 @@ fn money(texts: &Texts) -> MoneyPage {
         ],
         next: Some("/console/money?cursor=1.1".to_owned()),
         is_later: true,
+        waiting: vec![
+            waiting(texts, Some(4), Some(texts.text.clone())),
+            waiting(texts, None, None),
+        ],
+        limits: limits(texts),
         bought: vec![BoughtRow {
+            sale: SaleId::from_bytes([7; 16]),
             title: texts.text.clone(),
             kind: "dataset".to_owned(),
             version: Some(62),
@@ -436,7 +451,12 @@ fn apps(texts: &Texts) -> AppsPage {
         client: texts.name.clone(),
         client_id: client_id.to_owned(),
         agent: texts.name.clone(),
-        scopes: vec!["read".to_owned(), "write".to_owned()],
+        scopes: ["read", "write", "spend"]
+            .into_iter()
+            .take(if id == "a1" { 3 } else { 2 })
+            .map(str::to_owned)
+            .collect(),
+        spending: spent(true),
         endpoint: "/mcp".to_owned(),
         created_at: ago(2 * DAY_MINUTES),
         used_at: Some(ago(31)),

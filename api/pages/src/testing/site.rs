@@ -1,11 +1,13 @@
 //! Samples of the pages outside the console.
 
+use super::checkout::{credits, spent, wallet};
 use super::{Book, Texts, ago, ahead, person, visitor};
 use crate::{
-    AgentChoice, BrowsePage, BrowseRow, CheckMailPage, ConfirmPage, ConsentPage, Error, ErrorPage, FaucetPage,
-    FeedPage, FeedRow, FieldError, HomeDataset, HomePage, InvitePage, LeaderboardPage, LicenseView, LicensesPage,
-    LinkState, LoggedRow, MailKind, PaidPage, PlaceRow, ReportOutcomePage, ReportPage, ReportState, ScopeChoice,
-    SecretPage, SignInLinkPage, SignInPage, SignUpPage, TakedownsPage, TermsPage, Theme, VerifyPage, VerifyState,
+    AgentChoice, BrowsePage, BrowseRow, CheckMailPage, ConfirmPage, ConsentBudget, ConsentPage, Error, ErrorPage,
+    FaucetPage, FeedPage, FeedRow, FieldError, HomeDataset, HomePage, InvitePage, LeaderboardPage, LicenseView,
+    LicensesPage, LinkState, LoggedRow, MailKind, PaidPage, PlaceRow, ReportOutcomePage, ReportPage, ReportState,
+    ScopeChoice, SecretPage, SignInLinkPage, SignInPage, SignUpPage, TakedownsPage, TermsPage, Theme, VerifyPage,
+    VerifyState,
 };
 
 /// Terms in Markdown with everything that a document may have, and HTML that it may not.
@@ -251,10 +253,16 @@ fn consent(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         scopes: vec![
             scope("read", "units, datasets, points, quota", true),
             scope("write", "submit, revise, retire, contribute, update", false),
+            scope("spend", "buys with your credits", false),
         ],
+        budget: Some(ConsentBudget {
+            cap: texts.text.clone(),
+            ask_above: "0.50".to_owned(),
+            credits: credits(),
+        }),
         agents: vec![
-            agent("019a1", "loess-9", Some(&texts.text)),
-            agent("019a2", &texts.name, None),
+            (agent("019a1", "loess-9", Some(&texts.text)), spent(true)),
+            (agent("019a2", &texts.name, None), spent(false)),
         ],
         places_left: u32::from(new_agent.is_some()),
         new_agent,
@@ -263,7 +271,10 @@ fn consent(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         errors,
     };
     book.add("consent", &page(Some(texts.name.clone()), Vec::new()))?;
-    let errors = vec![FieldError::new("agent", "agent: choose one of your agents")];
+    let errors = vec![
+        FieldError::new("agent", "agent: choose one of your agents"),
+        FieldError::new("cap", "cap: must be dollars from 0 on"),
+    ];
     book.add("consent-errors", &page(None, errors))
 }
 
@@ -328,14 +339,8 @@ fn payments(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             what: texts.text.clone(),
             message: texts.text.clone(),
             item: Some("/projects/tide-levels".to_owned()),
-            price: "0.50".to_owned(),
-            network: "eip155:84532".to_owned(),
-            asset: "0x5111cE0000000000000000000000000000000402".to_owned(),
-            pay_to: "0x7a3F0b6E5d2C4A19885fE0C3B8d1F6a2E4b591cE".to_owned(),
-            url: "https://sluice.example/paid/dataset?slug=tide-levels".to_owned(),
-            terms: format!("{{\"description\": \"{}\"}}", texts.text),
+            wallet: wallet(texts),
             buy: Some("https://sluice.example/projects/tide-levels/buy".to_owned()),
-            faucet: Some(5),
         },
     )
 }

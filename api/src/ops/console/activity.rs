@@ -69,7 +69,10 @@ async fn named(cx: &Cx, operator: OperatorId, entries: Vec<AuditEntry>) -> Resul
         at: instant(entry.at),
         actor: match entry.actor_kind {
             ActorKind::Agent => ChangeActor::Agent(entry.actor.as_deref().map(name).unwrap_or_default()),
-            ActorKind::Person => ChangeActor::Person,
+            ActorKind::Person => match entry.actor.as_deref() {
+                Some(agent) => ChangeActor::PersonAs(name(agent)),
+                None => ChangeActor::Person,
+            },
             ActorKind::Anonymous => ChangeActor::Anonymous,
         },
         // A form does the same as the operation for programs, so it has the same words.

@@ -4,10 +4,12 @@
 
 use std::time::Duration;
 
+use pages::SpendLine;
 use pages::console::{AgentView, AgentsPage, ClaimEnd, ClaimView, CodeView, DecidedClaim, KeyView, NewAgentForm};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::{Approval, ClaimCodeAdded, ClaimStatus, NewClaimCode, Rejection};
+use store::{Approval, ClaimCodeAdded, ClaimStatus, NewClaimCode, Rejection, SpendLimits, SpendOwner};
+use types::money::MicroUsdc;
 use types::{AgentId, ClaimCodeId, ClaimId, TokenId};
 
 use crate::call::cx::Cx;
@@ -20,6 +22,7 @@ use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::ops::accounts::REGISTRATIONS;
 use crate::ops::page_kit::{form, form_page, id, instant, missing, page, page_layout, repairable};
+use crate::ops::spend_lines;
 use crate::rules::accounts::{self, ClaimCodeParts, ClaimCodeText};
 
 const PATH: &str = "/console/agents";
@@ -27,6 +30,8 @@ const PATH: &str = "/console/agents";
 pub(in crate::ops) const CODE_LASTS: Duration = Duration::from_mins(15);
 /// Claim codes of an operator that work at the same time.
 const MAX_CODES: u32 = 5;
+/// Cap of a month that the form of a claim suggests, in dollars.
+const FIRST_CAP: &str = "2.00";
 /// Claims on the page.
 const MAX_CLAIMS: u32 = 20;
 
@@ -104,13 +109,15 @@ async fn agents(cx: &Cx) -> Result<AgentsPage, ApiError> {
     let (waiting, decided): (Vec<_>, Vec<_>) = claims
         .into_iter()
         .partition(|claim| claim.status == ClaimStatus::Pending);
+    let owners: Vec<_> = agents.iter().map(|agent| SpendOwner::Agent(agent.id)).collect();
+    let spending = spend_lines::lines(cx, &owners).await?;
     let mut claims: Vec<_> = waiting.into_iter().map(claim).collect();
     // The claim that has waited longest comes first.
     claims.reverse();
     Ok(AgentsPage {
         chrome: page_layout(cx).await?,
         limit: cx.app.limits.agents_per_operator,
-        agents: agents.into_iter().map(agent).collect(),
+        agents: agents.into_iter().zip(spending).map(agent).collect(),
         claims,
         decided: decided.into_iter().map(decided_claim).collect(),
         codes: codes
@@ -127,7 +134,7 @@ async fn agents(cx: &Cx) -> Result<AgentsPage, ApiError> {
     })
 }
 
-fn agent(agent: store::Agent) -> AgentView {
+fn agent((agent, spending): (store::Agent, SpendLine)) -> AgentView {
     let key = |key: &store::AgentKey| KeyView {
         id: key.id.to_string(),
         device: key.label.clone(),
@@ -142,6 +149,7 @@ fn agent(agent: store::Agent) -> AgentView {
         wallet_address: agent.wallet_address,
         created_at: instant(agent.created_at),
         removed_at: agent.removed_at.map(instant),
+        spending,
     }
 }
 
@@ -153,6 +161,9 @@ fn claim(claim: store::Claim) -> ClaimView {
         created_at: instant(claim.created_at),
         expires_at: instant(claim.expires_at),
         phrase: String::new(),
+        may_spend: false,
+        cap: FIRST_CAP.to_owned(),
+        cap_error: None,
         error: None,
     }
 }
@@ -359,30 +370,83 @@ struct ApproveClaimForm {
     /// Words that the agent showed.
     #[schemars(length(max = 200))]
     phrase: String,
+    /// `no` if the agent is to spend nothing, `cap` if it is up to the cap; without it, no limit is set.
+    sp: Option<ClaimSpending>,
+    /// Most that it is to spend in a month, in dollars.
+    #[serde(default)]
+    #[schemars(length(max = 20))]
+    cap: String,
+}
+
+/// Choice of the person for what a claimed agent spends.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum ClaimSpending {
+    No,
+    Cap,
+}
+
+impl ApproveClaimForm {
+    /// Returns the limits that the person chose.
+    fn limits(&self) -> Result<SpendLimits, ApiError> {
+        let per_month = match self.sp {
+            None => None,
+            Some(ClaimSpending::No) => Some(MicroUsdc(0)),
+            Some(ClaimSpending::Cap) => {
+                let cap = spend_lines::limit(&self.cap, "/cap")?;
+                // What is left empty elsewhere is no limit. Here it is a slip.
+                Some(cap.ok_or_else(|| ApiError::invalid("/cap", "must be an amount in dollars"))?)
+            }
+        };
+        Ok(SpendLimits {
+            per_month,
+            ..SpendLimits::default()
+        })
+    }
 }
 
 async fn approve(cx: Cx, input: ApproveClaimForm) -> Result<PageResponse, ApiError> {
     let claim: ClaimId = id(&input.id, "claim")?;
+    let limits = match input.limits() {
+        Ok(limits) => limits,
+        Err(error) => {
+            let problem = repairable(error)?.into_iter().next().map(|error| error.message);
+            return again(&cx, claim, &input, None, problem).await;
+        }
+    };
     let accounts = cx.app.store.accounts();
     match accounts
-        .claim_approve(cx.the_operator()?, claim, &input.phrase, cx.now)
+        .claim_approve(cx.the_operator()?, claim, &input.phrase, limits, cx.now)
         .await?
     {
         Approval::Approved(_) => PageResponse::see(PATH),
-        // The page comes again with what was typed, so that a slip of the keyboard can be corrected.
         Approval::WrongPhrase => {
-            let mut page = agents(&cx).await?;
             let message =
                 "These are not the four words of this claim. Ask the agent for its phrase, or reject the claim.";
-            for waiting in page.claims.iter_mut().filter(|waiting| waiting.id == claim.to_string()) {
-                waiting.phrase.clone_from(&input.phrase);
-                waiting.error = Some(message.to_owned());
-            }
-            form_page(&page, true)
+            again(&cx, claim, &input, Some(message.to_owned()), None).await
         }
         Approval::Decided(status) => Err(decided(status)),
         Approval::Unknown => Err(missing("claim")),
     }
+}
+
+/// Returns the page with what was typed about a claim, so that a slip of the keyboard can be corrected.
+async fn again(
+    cx: &Cx,
+    claim: ClaimId,
+    input: &ApproveClaimForm,
+    error: Option<String>,
+    cap_error: Option<String>,
+) -> Result<PageResponse, ApiError> {
+    let mut page = agents(cx).await?;
+    for waiting in page.claims.iter_mut().filter(|waiting| waiting.id == claim.to_string()) {
+        waiting.phrase.clone_from(&input.phrase);
+        waiting.may_spend = input.sp == Some(ClaimSpending::Cap);
+        waiting.cap.clone_from(&input.cap);
+        waiting.error.clone_from(&error);
+        waiting.cap_error.clone_from(&cap_error);
+    }
+    form_page(&page, true)
 }
 
 async fn reject(cx: Cx, input: ConsoleAgentPath) -> Result<PageResponse, ApiError> {

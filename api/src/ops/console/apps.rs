@@ -1,10 +1,11 @@
 //! Page of the apps that act as an agent of the operator.
 
+use pages::SpendLine;
 use pages::console::{AppRow, AppsPage};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use store::{AppConnection, CONSOLE_CLIENT};
+use store::{AppConnection, CONSOLE_CLIENT, SpendOwner};
 use url::Url;
 
 use crate::call::cx::Cx;
@@ -14,6 +15,7 @@ use crate::call::view::PageResponse;
 use crate::call::wire::NoInput;
 use crate::error::ApiError;
 use crate::ops::page_kit::{form, instant, missing, page, page_layout};
+use crate::ops::spend_lines;
 
 const PATH: &str = "/console/apps";
 
@@ -32,17 +34,19 @@ pub(super) fn add(table: &mut Operations) {
 
 async fn show(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
     let apps = cx.app.store.oauth().connections_of(cx.the_operator()?, cx.now).await?;
+    let owners: Vec<_> = apps.iter().map(|app| SpendOwner::App(app.id)).collect();
+    let spending = spend_lines::lines(&cx, &owners).await?;
     PageResponse::page(&AppsPage {
         chrome: page_layout(&cx).await?,
-        apps: apps.into_iter().map(row).collect(),
+        apps: apps.into_iter().zip(spending).map(row).collect(),
         notice: None,
     })
 }
 
-fn row(app: AppConnection) -> AppRow {
+fn row((app, spending): (AppConnection, SpendLine)) -> AppRow {
     AppRow {
         client: name(&app),
-        id: app.id,
+        id: app.id.to_string(),
         client_id: app.client_id,
         agent: app.agent_name,
         scopes: app.scopes.split_whitespace().map(str::to_owned).collect(),
@@ -50,11 +54,12 @@ fn row(app: AppConnection) -> AppRow {
         created_at: instant(app.began_at),
         used_at: app.used_at.map(instant),
         expires_at: Some(instant(app.ends_at)),
+        spending,
     }
 }
 
 /// Returns the name that a client registered, or the host of its document.
-fn name(app: &AppConnection) -> String {
+pub(in crate::ops) fn name(app: &AppConnection) -> String {
     if app.client_id == CONSOLE_CLIENT {
         return "Console".to_owned();
     }
@@ -80,11 +85,9 @@ struct AppPath {
 }
 
 async fn revoke(cx: Cx, input: AppPath) -> Result<PageResponse, ApiError> {
+    let id = input.id.parse().map_err(|_error| missing("connection"))?;
     let connections = cx.app.store.oauth();
-    if connections
-        .connection_end_of(cx.the_operator()?, input.id, cx.now)
-        .await?
-    {
+    if connections.connection_end_of(cx.the_operator()?, id, cx.now).await? {
         PageResponse::see(PATH)
     } else {
         Err(missing("connection"))

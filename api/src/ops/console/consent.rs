@@ -12,11 +12,11 @@ use http::header::{self, HeaderName, HeaderValue};
 use oauth::authorize::{self, AuthorizeRefusal, AuthorizeRequest, RequestError, ShownProblem};
 use oauth::client::OAuthClient;
 use oauth::document::is_document_url;
-use oauth::{Params, Scope, Scopes};
-use pages::{AgentChoice, ConsentPage, ScopeChoice};
+use oauth::{AppBudget, Params, Scope, Scopes};
+use pages::{AgentChoice, ConsentBudget, ConsentPage, ScopeChoice};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::NewConsent;
+use store::{NewConsent, SpendOwner};
 use types::{AgentId, OperatorId};
 use url::{Host, Origin, Url};
 
@@ -29,6 +29,7 @@ use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::ops::accounts::REGISTRATIONS;
 use crate::ops::page_kit::{form, form_page, id, missing, page, page_layout, repairable};
+use crate::ops::spend_lines::{self, may_act};
 use crate::rules::accounts;
 use crate::state::apps::{ClientError, DocumentAsker};
 
@@ -39,6 +40,10 @@ const NEW: &str = "new";
 const MAX_NAME: usize = 60;
 /// Time for which the same consent, sent again, makes no other agent.
 pub(super) const REPEATED: Duration = Duration::from_hours(24);
+/// Cap of a month that the form suggests for an app that asks to spend, in dollars.
+const FIRST_CAP: &str = "1.00";
+/// Price above which the form suggests to ask, in dollars.
+const FIRST_ASK_ABOVE: &str = "0.50";
 /// Names that are tried for a new agent if the first ones are taken.
 const TRIES: usize = 20;
 
@@ -134,10 +139,22 @@ async fn question(cx: &Cx, asked: &ConsentRequest) -> Result<ConsentPage, ApiErr
         accounts.claims_waiting(operator, cx.now)
     )?;
     let present = agents.iter().filter(|agent| agent.removed_at.is_none()).count();
+    let agents: Vec<_> = agents.into_iter().filter(may_act).collect();
+    let owners: Vec<_> = agents.iter().map(|agent| SpendOwner::Agent(agent.id)).collect();
+    let spending = spend_lines::lines(cx, &owners).await?;
     let taken = u32::try_from(present).unwrap_or(u32::MAX).saturating_add(waiting);
     let places_left = cx.app.limits.agents_per_operator.saturating_sub(taken);
     let ConsentRequest { client, request, query } = asked;
     let only_one = request.scopes.words().count() == 1;
+    let budget = if request.scopes.contains(Scope::Spend) {
+        Some(ConsentBudget {
+            cap: FIRST_CAP.to_owned(),
+            ask_above: FIRST_ASK_ABOVE.to_owned(),
+            credits: spend_lines::credits(cx, operator).await?,
+        })
+    } else {
+        None
+    };
     Ok(ConsentPage {
         chrome: page_layout(cx).await?,
         client: called(client),
@@ -160,23 +177,22 @@ async fn question(cx: &Cx, asked: &ConsentRequest) -> Result<ConsentPage, ApiErr
         new_agent: (places_left > 0).then(|| name_after(client)),
         agents: agents
             .into_iter()
-            .filter(may_act)
-            .map(|agent| AgentChoice {
-                id: agent.id.to_string(),
-                name: agent.name,
-                description: agent.description,
+            .zip(spending)
+            .map(|(agent, line)| {
+                let choice = AgentChoice {
+                    id: agent.id.to_string(),
+                    name: agent.name,
+                    description: agent.description,
+                };
+                (choice, line)
             })
             .collect(),
+        budget,
         places_left,
         chosen: String::new(),
         request: query.clone(),
         errors: Vec::new(),
     })
-}
-
-/// Returns true if an app or a device may act as an agent: the code for another one could not be exchanged.
-pub(super) fn may_act(agent: &store::Agent) -> bool {
-    agent.removed_at.is_none() && agent.taken_down_at.is_none()
 }
 
 /// Returns what a scope allows, for people.
@@ -262,6 +278,14 @@ struct ConsentForm {
     #[serde(default)]
     #[schemars(length(max = 3))]
     scopes: Vec<String>,
+    /// Most that the app spends in a month, in dollars, if it may spend; empty for no limit.
+    #[serde(default)]
+    #[schemars(length(max = 20))]
+    cap: String,
+    /// Price above which the person is asked, in dollars, if it may spend; empty for none.
+    #[serde(default)]
+    #[schemars(length(max = 20))]
+    ask_above: String,
     /// `approve` or `deny`.
     #[serde(rename = "decision")]
     choice: ConsentAgentChoice,
@@ -293,8 +317,17 @@ async fn decide(cx: Cx, input: ConsentForm) -> Result<PageResponse, ApiError> {
             ));
         }
         let operator = cx.the_operator()?;
+        // What does not spend has no budget, and nobody is asked to mend one.
+        let budget = if scopes.contains(Scope::Spend) {
+            AppBudget {
+                per_month: spend_lines::limit(&input.cap, "/cap")?,
+                approve_above: spend_lines::limit(&input.ask_above, "/ask_above")?,
+            }
+        } else {
+            AppBudget::default()
+        };
         let agent = agent(&cx, operator, &input.agent, &asked).await?;
-        Ok(server.grant(&asked.request, operator, agent, scopes).await?)
+        Ok(server.grant(&asked.request, operator, agent, scopes, budget).await?)
     };
     match connected.await {
         Ok(to) => PageResponse::see(&to),
@@ -304,6 +337,10 @@ async fn decide(cx: Cx, input: ConsentForm) -> Result<PageResponse, ApiError> {
                 scope.chosen = input.scopes.contains(&scope.scope);
             }
             page.chosen = input.agent;
+            if let Some(budget) = &mut page.budget {
+                budget.cap = input.cap;
+                budget.ask_above = input.ask_above;
+            }
             page.errors = repairable(error)?;
             allow_return(form_page(&page, true)?, &asked)
         }

@@ -13,7 +13,7 @@ use store::{Login, LoginAgent, LoginApproval, MAX_WRONG_CODES, TypedCode, TypedC
 use types::AgentId;
 
 use super::agents::name_form;
-use super::consent::{agent_name_of, may_act};
+use super::consent::agent_name_of;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::Spec;
@@ -22,6 +22,7 @@ use crate::codes::ErrorCode;
 use crate::error::{ApiError, whole_seconds};
 use crate::ops::accounts::{LOGIN_KEY_LASTS, LOGIN_PATH, REGISTRATIONS};
 use crate::ops::page_kit::{form, form_page, id, instant, page, page_layout, repairable};
+use crate::ops::spend_lines::may_act;
 use crate::rules::{accounts, auth};
 
 /// Value of the field `agent` for an agent that is made with the approval.

@@ -5,11 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use http::header::{self, HeaderValue};
-use pages::console::{BoughtRow, EntryRow, FeeRow, HoldRow, MoneyPage};
+use oauth::Scope;
+use pages::console::{BoughtRow, EntryRow, FeeRow, HoldRow, MoneyPage, WaitingPurchase};
+use pages::{SpendOwnerName, SpendRow};
 use pay::EventKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::{Entry, EntryCursor, EntryFilter, Sale, SaleState};
+use store::{AppConnection, Entry, EntryCursor, EntryFilter, PurchaseApproval, Sale, SaleState, SpendOwner};
 use types::money::MicroUsdc;
 use types::render::csv::CsvReader;
 use types::vocabulary::ItemKind;
@@ -22,6 +24,7 @@ use crate::call::view::PageResponse;
 use crate::config::top_up_path;
 use crate::error::ApiError;
 use crate::ops::page_kit::{PAGE_ROWS, instant, page, page_layout};
+use crate::ops::spend_lines;
 use crate::rules::settlement::faucet;
 
 const PATH: &str = "/console/money";
@@ -29,6 +32,8 @@ const PATH: &str = "/console/money";
 const DAYS: i64 = 30;
 /// Sales that are looked at for the days on which shares are released.
 const HELD: u32 = 1_000;
+/// Purchases that wait for the person and are listed: as many as five agents may have.
+const WAITING: u32 = 100;
 /// Bought items that are listed.
 const BOUGHT: u32 = 100;
 /// Rows of a table for a spreadsheet.
@@ -111,6 +116,7 @@ async fn show(cx: Cx, input: MonthChoice) -> Result<PageResponse, ApiError> {
     let payout = cx.app.store.accounts().payout(operator, cx.now).await?;
     let sales = money.bought_by(operator, BOUGHT).await?;
     let titles = titles(&cx, &entries, &sales).await?;
+    let waiting = money.approvals_waiting(operator, WAITING, cx.now).await?;
     let kind = filter.kind.map(|kind| kind.as_str().to_owned());
     let chosen = kind.as_ref().map(|kind| format!("kind={kind}&")).unwrap_or_default();
     let row = |day: i64, sales, share| HoldRow {
@@ -145,6 +151,8 @@ async fn show(cx: Cx, input: MonthChoice) -> Result<PageResponse, ApiError> {
         entries: named(&cx, operator, entries, &titles).await?,
         next: next.map(|next| format!("{PATH}?{chosen}cursor={next}")),
         is_later: input.cursor.is_some(),
+        waiting: waiting.into_iter().map(waits).collect(),
+        limits: limits(&cx, operator).await?,
         bought: sales.into_iter().map(|sale| bought(sale, &titles)).collect(),
         fees: PRICES
             .into_iter()
@@ -201,8 +209,57 @@ async fn named(
     Ok(rows.collect())
 }
 
+/// Returns a purchase that waits for the person's yes.
+fn waits(asked: PurchaseApproval) -> WaitingPurchase {
+    WaitingPurchase {
+        id: asked.id,
+        agent: asked.agent_name,
+        href: match asked.kind {
+            ItemKind::Dataset => format!("/projects/{}", asked.slug.unwrap_or_default()),
+            ItemKind::Unit => format!("/units/{}", asked.item),
+        },
+        title: asked.title.unwrap_or_default(),
+        version: (asked.kind == ItemKind::Dataset).then_some(asked.version),
+        price: asked.price,
+        reason: asked.reason,
+        asked_at: instant(asked.asked_at),
+        expires_at: instant(asked.expires_at),
+    }
+}
+
+/// Returns the agents of an operator, each followed by the apps that may spend as it, with their limits.
+async fn limits(cx: &Cx, operator: OperatorId) -> Result<Vec<SpendRow>, ApiError> {
+    let agents = spend_lines::agents(cx, operator).await?;
+    let apps = cx.app.store.oauth().connections_of(operator, cx.now).await?;
+    let spends = |app: &AppConnection| app.scopes.split_whitespace().any(|scope| scope == Scope::Spend.word());
+    let apps: Vec<_> = apps.into_iter().filter(spends).collect();
+    let owners: Vec<_> = apps.iter().map(|app| SpendOwner::App(app.id)).collect();
+    let lines = spend_lines::lines(cx, &owners).await?;
+    let mut rows = Vec::new();
+    for agent in agents {
+        rows.push(SpendRow {
+            owner: SpendOwnerName::Agent {
+                id: agent.id.to_string(),
+                name: agent.name,
+            },
+            line: agent.line,
+        });
+        let own = apps.iter().zip(&lines).filter(|(app, _)| app.agent == agent.id);
+        rows.extend(own.map(|(app, line)| SpendRow {
+            owner: SpendOwnerName::App {
+                id: app.id.to_string(),
+                client: super::apps::name(app),
+                agent: app.agent_name.clone(),
+            },
+            line: *line,
+        }));
+    }
+    Ok(rows)
+}
+
 fn bought(sale: Sale, titles: &HashMap<String, String>) -> BoughtRow {
     BoughtRow {
+        sale: sale.id,
         title: titles.get(&sale.item).cloned().unwrap_or(sale.item),
         kind: sale.kind.as_str().to_owned(),
         version: (sale.kind == ItemKind::Dataset).then_some(sale.version),

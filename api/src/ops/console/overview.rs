@@ -157,8 +157,10 @@ async fn attention(cx: &Cx, operator: OperatorId) -> Result<Vec<Attention>, ApiE
     let (store, now) = (&cx.app.store, cx.now);
     let (console, accounts, flow) = (store.console(), store.accounts(), store.flow());
     let community = store.community();
-    let (claims, held, dead, jobs, told) = tokio::try_join!(
+    let money = store.money();
+    let (claims, asked, held, dead, jobs, told) = tokio::try_join!(
         accounts.claims_of(operator, LATEST, now),
+        money.approvals_waiting(operator, LATEST, now),
         console.contributions_of(operator, Selection::Waiting, None, LATEST),
         console.contributions_of(operator, Selection::Dead, None, LATEST),
         flow.jobs_of(operator),
@@ -169,6 +171,17 @@ async fn attention(cx: &Cx, operator: OperatorId) -> Result<Vec<Attention>, ApiE
     for claim in claims.iter().filter(|claim| claim.status == ClaimStatus::Pending) {
         let (since, end) = (instant(claim.created_at), instant(claim.expires_at));
         items.push(Attention::claim(&claim.name, since, end));
+    }
+    // An agent waits for each of these, too.
+    for row in &asked {
+        items.push(Attention::approval(
+            row.id,
+            &row.agent_name,
+            row.title.as_deref().unwrap_or_default(),
+            row.price,
+            instant(row.asked_at),
+            instant(row.expires_at),
+        ));
     }
     for row in &dead {
         items.push(Attention::dead(

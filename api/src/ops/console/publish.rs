@@ -31,6 +31,7 @@ use crate::error::ApiError;
 use crate::licenses::License;
 use crate::ops::accounts::REGISTRATIONS;
 use crate::ops::page_kit::{form, form_page, id, instant, missing, page, page_layout, repairable};
+use crate::ops::spend_lines::may_act;
 use crate::rules::accounts;
 
 const PATH: &str = "/console/publish";
@@ -139,7 +140,7 @@ impl PublishPlace {
         let agents = store.accounts().agents_of(operator, cx.now).await?;
         let agents: Vec<AgentChoice> = agents
             .into_iter()
-            .filter(|agent| agent.removed_at.is_none() && agent.taken_down_at.is_none())
+            .filter(may_act)
             .map(|agent| AgentChoice {
                 id: agent.id.to_string(),
                 name: agent.name,

@@ -65,8 +65,8 @@ async fn two_operators_that_repeat_files_leave_a_third_its_place() {
     let first = service.call("POST", INFER, Some(&tokens[0]), &hang);
     let second = service.call("POST", INFER, Some(&tokens[1]), &hang);
     let others = async {
-        service.files.hanging.notified().await;
-        service.files.hanging.notified().await;
+        service.files.hanging.next().await;
+        service.files.hanging.next().await;
         let again = service.call("POST", INFER, Some(&tokens[0]), &file).await;
         assert_eq!((again.status.as_u16(), &again.json()["error"]), (429, &json!("busy")));
     };

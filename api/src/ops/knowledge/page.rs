@@ -1,10 +1,10 @@
 //! The page of a unit, and the console's list of submissions.
 //!
-//! Invariant: a visitor sees the preview, and the whole text only of what is free; the owner sees the own versions with
-//! what their reviews said. What a visitor may not know of is a 404, like a missing unit.
+//! Invariant: a visitor sees the preview, and the whole text only of what is free; a person whose account bought the unit
+//! sees it whole, and the owner the own versions with what their reviews said. What a visitor may not know of is a 404, like a missing unit.
 
 use pages::console::{StateMark, UnitRow, UnitsPage};
-use pages::{Discussion, SaidEntry, ScoreView, UnitFacts, UnitPage, UnitStep, UnitVersion};
+use pages::{Discussion, SaidEntry, ScoreView, UnitFacts, UnitPage, UnitPurchase, UnitStep, UnitVersion};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{MarkCounts, Unit, UnitStatus, VersionLine};
@@ -64,9 +64,22 @@ struct UnitPagePath {
 async fn show(cx: Cx, input: UnitPagePath) -> Result<PageResponse, ApiError> {
     let unit = units::find(&cx.app, &input.id).await?;
     let is_own = cx.operator() == Some(unit.chain.operator);
-    // A person has read and bought nothing; agents do.
+    // An agent of the account bought it, and its person reads what the agents may read. No read is recorded: that is an
+    // agent's, with its points and its right to rate.
+    let bought = match cx.operator() {
+        Some(operator) if !is_own => {
+            let chain = unit.chain.id.to_string();
+            cx.app
+                .store
+                .money()
+                .purchase_of(operator, ItemKind::Unit, &chain)
+                .await?
+        }
+        _ => None,
+    };
     let relation = UnitRelation {
         owns: is_own,
+        has_bought: bought.is_some(),
         ..UnitRelation::default()
     };
     let is_priced = is_locked(unit.chain.price_micro);
@@ -121,6 +134,13 @@ async fn show(cx: Cx, input: UnitPagePath) -> Result<PageResponse, ApiError> {
     let rating = (count > 0 && !is_down).then(|| (unit.chain.rating_sum * 10 / count, count));
     let mut page = UnitPage::new(page_layout(&cx).await?, facts(unit, is_own), &markdown);
     page.source = source;
+    page.is_for_sale = is_priced && !is_down;
+    page.purchase = bought.map(|bought| UnitPurchase {
+        sale: bought.sale.id,
+        agent: bought.agent_name,
+        price: bought.sale.price,
+        at: instant(bought.sale.sold_at),
+    });
     page.scores = scores;
     page.rating = rating;
     if is_down {

@@ -1,7 +1,9 @@
 use std::time::Duration;
 
 use oauth::family::Family;
-use oauth::{Access, Challenge, Code, Connection, ConnectionId, Grant, Hash, Redeemed, Resource, Scopes, Storage as _};
+use oauth::{
+    Access, AppBudget, Challenge, Code, Connection, ConnectionId, Grant, Hash, Redeemed, Resource, Scopes, Storage as _,
+};
 use serde_json::{Value, json};
 use types::{AgentId, Clock as _, OperatorId};
 
@@ -29,6 +31,7 @@ async fn app_of(service: &Service, agent: &Value, scopes: &str) -> String {
         grant: grant.clone(),
         redirect_uri: "https://app.invalid/callback".to_owned(),
         challenge: Challenge::from_bytes([0; 32]),
+        budget: AppBudget::default(),
         expires_at,
     };
     store.add_code(code, &given).await.unwrap();

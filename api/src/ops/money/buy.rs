@@ -1,57 +1,76 @@
 //! Purchases by credits.
 
+use http::StatusCode;
 use pay::Short;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::{NewPurchase, Project, Purchased, Sale, SaleTerms};
+use serde_json::json;
+use store::{MAX_WAITING_APPROVALS, NewPurchase, Project, Purchased, Sale};
 use types::money::MicroUsdc;
 use types::vocabulary::{ItemKind, PaidWith};
-use types::{LedgerEventId, SaleId, UnitId, Version};
+use types::{Kind, LedgerEventId, SaleId, UnitId, Version};
 
 use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
+use crate::call::schema::TEXT;
 use crate::codes::ErrorCode;
 use crate::error::ApiError;
-use crate::rules::entitlement;
+use crate::price::PriceInput;
+use crate::rules::approvals::{self, APPROVAL_POLL_SECONDS, ApprovalView, MAX_REASON_CHARS};
 use crate::rules::reading::MAX_EXACT_INTEGER;
+use crate::rules::receipts::{self, SignedSale};
+use crate::rules::{entitlement, spending};
 
 /// Dataset to buy with credits.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct BuyDataset {
     /// Slug of the project.
     slug: String,
     /// Version to buy; the latest if absent.
     #[schemars(range(min = 1, max = MAX_EXACT_INTEGER))]
     version: Option<u64>,
+    /// Most dollars to pay.
+    max_price: Option<PriceInput>,
+    /// Words for your person.
+    #[schemars(length(max = MAX_REASON_CHARS), regex(pattern = TEXT))]
+    reason: Option<String>,
 }
 
 /// Unit to buy with credits.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct BuyUnit {
     /// Id of the unit.
     #[schemars(extend("format" = "uuid"))]
     id: String,
+    /// Most dollars to pay.
+    max_price: Option<PriceInput>,
+    /// Words for your person.
+    #[schemars(length(max = MAX_REASON_CHARS), regex(pattern = TEXT))]
+    reason: Option<String>,
 }
 
-/// Item that a call bought, or that the operator had.
-#[derive(Debug, Serialize, JsonSchema)]
+/// Item that a call bought, that the operator had, or that waits for its person.
+#[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(rename = "Bought")]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PurchaseResult {
+    /// `waiting` if a person is asked first. The same call then says what became of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<&'static str>,
     /// Slug of the dataset.
     #[serde(skip_serializing_if = "Option::is_none")]
     dataset: Option<String>,
     /// Id of the unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     unit_id: Option<String>,
-    /// Version up to which the dataset is unlocked; absent for a unit, of which every version is.
+    /// Version up to which the dataset is unlocked, or will be; absent for a unit, of which every version is.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<u64>,
-    /// True if this call paid; false if the operator had the item.
+    /// True if this call paid; false if the operator had the item, or a person is asked.
     charged: bool,
-    /// Amount charged, in micro-USDC (test USDC).
+    /// Amount charged, in micro-USDC (test USDC); of a purchase that waits, the price that the person sees.
     price_micro: i64,
     /// Kind of the credits that paid.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,6 +78,15 @@ pub(super) struct PurchaseResult {
     /// Id of the sale.
     #[serde(skip_serializing_if = "Option::is_none")]
     sale_id: Option<String>,
+    /// Signed receipt of the sale; the same as at `/receipts/{saleId}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    receipt: Option<SignedSale>,
+    /// Row in which a person is asked, or by which the item was bought lately.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval: Option<ApprovalView>,
+    /// Seconds after which the same call is worth a repeat.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after: Option<u64>,
 }
 
 /// Item of a purchase, as its messages name it.
@@ -70,15 +98,32 @@ struct PurchasedItem<'a> {
     dataset: Option<&'a Project>,
 }
 
+/// Terms that an agent adds to the item.
+struct AgentTerms {
+    max_price: Option<MicroUsdc>,
+    reason: Option<String>,
+}
+
+impl AgentTerms {
+    fn of(max_price: Option<PriceInput>, reason: Option<String>) -> Result<Self, ApiError> {
+        let max_price = max_price.map(|price| price.amount_at("/maxPrice")).transpose()?;
+        Ok(Self {
+            max_price: max_price.flatten(),
+            reason,
+        })
+    }
+}
+
 pub(super) async fn dataset(cx: Cx, input: BuyDataset) -> Result<JsonReply<PurchaseResult>, ApiError> {
     let project = entitlement::current(&cx, &input.slug).await?;
+    let terms = AgentTerms::of(input.max_price, input.reason)?;
     let named = PurchasedItem {
         kind: ItemKind::Dataset,
         id: project.id.to_string(),
         name: format!("the dataset `{}`", project.slug),
         dataset: Some(&project),
     };
-    buy(&cx, named, input.version.map(Version)).await
+    buy(&cx, named, input.version.map(Version), terms).await
 }
 
 pub(super) async fn knowledge(cx: Cx, input: BuyUnit) -> Result<JsonReply<PurchaseResult>, ApiError> {
@@ -86,6 +131,7 @@ pub(super) async fn knowledge(cx: Cx, input: BuyUnit) -> Result<JsonReply<Purcha
         .id
         .parse()
         .map_err(|_error| ApiError::invalid("/id", "must be a UUID"))?;
+    let terms = AgentTerms::of(input.max_price, input.reason)?;
     let named = PurchasedItem {
         kind: ItemKind::Unit,
         // Any version names the unit. An id that is unknown goes on as it is, and the purchase says
@@ -94,58 +140,104 @@ pub(super) async fn knowledge(cx: Cx, input: BuyUnit) -> Result<JsonReply<Purcha
         name: format!("the unit `{id}`"),
         dataset: None,
     };
-    buy(&cx, named, None).await
+    buy(&cx, named, None, terms).await
 }
 
 async fn buy(
     cx: &Cx,
     named: PurchasedItem<'_>,
     version: Option<Version>,
+    terms: AgentTerms,
 ) -> Result<JsonReply<PurchaseResult>, ApiError> {
-    let tariff = &cx.app.pay;
+    let buyer = cx.the_operator()?;
+    let spender = cx.spender();
     let new = NewPurchase {
         sale: SaleId::new(cx.now),
         event: LedgerEventId::new(cx.now),
         kind: named.kind,
         item: named.id.clone(),
         version,
-        buyer: cx.the_operator()?,
-        agent: cx.agent(),
-        terms: SaleTerms {
-            asset: tariff.asset.clone(),
-            // An item without a price of its own is sold at the default that is in force now.
-            default_price: match named.kind {
-                ItemKind::Unit => pay::UNIT_DEFAULT,
-                ItemKind::Dataset => pay::DEFAULT_DATASET_PRICE,
-            },
-            fee: tariff.fee.clone(),
-            dispute_window: tariff.dispute_window(),
-            quote_window: tariff.quote_window(),
-        },
+        buyer,
+        agent: spender.map(|spender| spender.agent),
+        app: spender.and_then(|spender| spender.app),
+        max_price: terms.max_price,
+        ask: approvals::ask_of_agent(cx, buyer, terms.reason),
+        terms: approvals::sale_terms(&cx.app, named.kind),
         now: cx.now,
     };
-    let name = &named.name;
     match cx.app.store.money().purchase(new).await? {
-        Purchased::Bought(sale) => Ok(JsonReply::ok(named.bought(&sale))),
+        Purchased::Bought(sale) => Ok(JsonReply::ok(PurchaseResult {
+            receipt: receipts::after_purchase(cx, sale.id).await,
+            ..named.bought(&sale)
+        })),
         Purchased::Owned { version } => Ok(JsonReply::ok(named.owned(version))),
-        Purchased::Own => Err(ApiError::new(
+        Purchased::Approved { version, approval } => Ok(JsonReply::ok(PurchaseResult {
+            receipt: match approval.sale {
+                Some(sale) => receipts::after_purchase(cx, sale).await,
+                None => None,
+            },
+            approval: Some(approvals::view(&cx.app, &approval)),
+            ..named.owned(version)
+        })),
+        Purchased::Waiting(approval) => Ok(JsonReply {
+            status: StatusCode::ACCEPTED,
+            body: PurchaseResult {
+                status: Some("waiting"),
+                price_micro: approval.price.0,
+                approval: Some(approvals::view(&cx.app, &approval)),
+                retry_after: Some(APPROVAL_POLL_SECONDS),
+                ..named.owned(approval.version)
+            },
+        }),
+        refused => Err(refusal(cx, &named, version, refused)),
+    }
+}
+
+/// Returns the error for a purchase that the store refused.
+fn refusal(cx: &Cx, named: &PurchasedItem<'_>, version: Option<Version>, refused: Purchased) -> ApiError {
+    let name = &named.name;
+    match refused {
+        Purchased::Own => ApiError::new(
             ErrorCode::OwnItem,
             format!("{name} is the operator's own; its agents read it"),
-        )),
-        Purchased::Free => Err(ApiError::new(
-            ErrorCode::FreeItem,
-            format!("{name} costs nothing with a key; read it"),
-        )),
-        Purchased::NotForSale => Err(ApiError::new(
+        ),
+        Purchased::Free => ApiError::new(ErrorCode::FreeItem, format!("{name} costs nothing with a key; read it")),
+        Purchased::NotForSale => ApiError::new(
             ErrorCode::NotForSale,
             format!("{name} is not sold, because it was retired or its seller does not sell now"),
-        )),
-        Purchased::Missing => Err(named.missing()),
-        Purchased::NoVersion { latest } => Err(ApiError::not_found(match latest {
+        ),
+        Purchased::NoVersion { latest } => ApiError::not_found(match latest {
             0 => format!("{name} has no version yet"),
             latest => format!("{name} has no such version; the latest is {latest}"),
-        })),
-        Purchased::Short { price, balance, given } => Err(short(cx, &named, version, price, Short { balance, given })),
+        }),
+        Purchased::Short { price, balance, given } => short(cx, named, version, price, Short { balance, given }),
+        Purchased::Capped(capped) => spending::capped_refusal(name, &capped),
+        Purchased::PriceAbove { price } => ApiError::new(
+            ErrorCode::PriceChanged,
+            format!("{name} costs ${price} in test USDC, which is above `maxPrice`"),
+        )
+        .with_kind(Kind::Conflict)
+        .field("price", price.to_string())
+        .field("priceMicro", price.0),
+        Purchased::Denied { approval, until } => ApiError::new(
+            ErrorCode::ApprovalDenied,
+            format!("the person said no to {name}; until {until} that holds, unless the price falls"),
+        )
+        .field("approval", json!(approvals::view(&cx.app, &approval)))
+        .field("until", until.to_string()),
+        Purchased::TooManyWaiting => ApiError::limited(
+            ErrorCode::ApprovalsFull,
+            format!(
+                "{MAX_WAITING_APPROVALS} purchases of the agent wait for its person, who decides at {}/console/money",
+                cx.app.config.public_url
+            ),
+            APPROVAL_POLL_SECONDS,
+        ),
+        Purchased::Missing
+        | Purchased::Bought(_)
+        | Purchased::Owned { .. }
+        | Purchased::Approved { .. }
+        | Purchased::Waiting(_) => named.missing(),
     }
 }
 
@@ -192,10 +284,7 @@ impl PurchasedItem<'_> {
             dataset: self.dataset.map(|project| project.slug.clone()),
             unit_id: self.dataset.is_none().then(|| self.id.clone()),
             version: self.dataset.map(|_| version),
-            charged: false,
-            price_micro: 0,
-            paid_with: None,
-            sale_id: None,
+            ..PurchaseResult::default()
         }
     }
 

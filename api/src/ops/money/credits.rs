@@ -7,6 +7,7 @@ use store::{Entry, EntryCursor, EntryFilter};
 use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::error::ApiError;
+use crate::rules::spending::{self, CallerLimits};
 
 /// Movements of a page without `limit`.
 const DEFAULT_ENTRIES: u32 = 50;
@@ -38,6 +39,8 @@ pub(super) struct OperatorCredits {
     prices: PlatformPrices,
     /// Address that sells a pack of credits by x402.
     top_up: String,
+    /// Limits of the calling agent, and of the app that acts as it.
+    limits: Option<CallerLimits>,
     /// Page of movements, newest first.
     ledger: JournalPage,
 }
@@ -66,6 +69,10 @@ struct JournalPage {
     /// Position of the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
+    /// Time before which movements are archived and not listed; absent if none is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "date-time"))]
+    archived_before: Option<String>,
 }
 
 /// Entry of the ledger of credits.
@@ -103,6 +110,7 @@ pub(super) async fn credits(cx: Cx, input: CreditsQuery) -> Result<JsonReply<Ope
     let (entries, next) = money
         .journal(&tariff.asset, operator, EntryFilter::default(), cursor, limit)
         .await?;
+    let archived = money.archived_before(&tariff.asset, operator).await?;
     Ok(JsonReply::ok(OperatorCredits {
         asset: "test USDC",
         balance_micro: balances.credits.0.saturating_add(balances.given.0),
@@ -114,9 +122,11 @@ pub(super) async fn credits(cx: Cx, input: CreditsQuery) -> Result<JsonReply<Ope
             storage: tariff.storage_block_day.0,
         },
         top_up: cx.app.config.top_up(operator),
+        limits: spending::limits_of(&cx).await?,
         ledger: JournalPage {
             items: entries.into_iter().map(movement).collect(),
             next_cursor: next.map(|next| next.to_string()),
+            archived_before: archived.map(|at| at.to_string()),
         },
     }))
 }

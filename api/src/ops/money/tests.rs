@@ -1,5 +1,7 @@
 //! Tests of purchases by credits, of credits and earnings, and of what storage and egress cost.
 
+mod spending;
+
 use serde_json::{Value, json};
 use types::{OperatorId, Size};
 

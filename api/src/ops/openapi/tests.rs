@@ -189,7 +189,7 @@ fn types_have_names_of_letters_and_what_is_shared_is_there_once() {
         |method: &str, status: &str| &project[method]["responses"][status]["content"]["application/json"]["schema"];
     assert!(of("patch", "200")["$ref"].is_string(), "{}", of("patch", "200"));
     let size = document.to_string().len();
-    assert!(size < 520_000, "{size} bytes");
+    assert!(size < 560_000, "{size} bytes");
 }
 
 #[test]

@@ -1,6 +1,8 @@
-//! Headers that carry a payment.
+//! Headers that carry a payment, or the sign-in of a wallet.
 //!
-//! Invariant: a request has one payment. Of two headers with the same authorization one is read, so it is settled once.
+//! Invariants:
+//! - A request has one payment. Of two headers with the same authorization one is read, so it is settled once.
+//! - A sign-in reads what its wallet owns, and moves nothing.
 
 use types::mutate;
 use x402::MalformedField;
@@ -8,7 +10,9 @@ use x402::wire::{self, PaymentMismatch, Protocol};
 
 use crate::call::cx::Cx;
 use crate::error::ApiError;
-use crate::rules::settlement::answers;
+use crate::rules::settlement::goods::{self, SaleItem};
+use crate::rules::settlement::{self, answers, sign_in};
+use crate::state::links::GrantAccount;
 
 /// Returns the header of a request with its payment, if there is one, given the headers of version 1 and of version 2.
 pub(super) fn sent(
@@ -28,6 +32,42 @@ pub(super) fn sent(
         ([], [v2]) => Ok(Some((Protocol::V2, v2.clone()))),
         ([v1], [v2]) => one_of(v1, v2).map(Some),
         _ => Err(answers::malformed("header", "must be in one header of a version, once")),
+    }
+}
+
+/// Returns the account of the wallet that signed in and owns what is sold, if one did. A sign-in that fails is an error only
+/// without a payment, which goes on by itself.
+pub(super) async fn signed_in(
+    cx: &Cx,
+    goods: &SaleItem,
+    headers: Option<Vec<String>>,
+    has_payment: bool,
+) -> Result<Option<GrantAccount>, ApiError> {
+    let headers = headers.unwrap_or_default();
+    // A HEAD asks for the terms only.
+    if headers.is_empty() || !cx.answer_is_sent {
+        return Ok(None);
+    }
+    let plane = &*cx.app.payments;
+    let not_taken = |problem| {
+        if has_payment {
+            Ok(None)
+        } else {
+            Err(answers::not_signed_in(goods, plane, problem))
+        }
+    };
+    let signed_in = match sign_in::read(cx, &headers).await? {
+        Ok(signed_in) => signed_in,
+        Err(problem) => return not_taken(Some(problem)),
+    };
+    let owner = settlement::owner(&plane.asset, &signed_in.wallet);
+    if !goods::is_owned(cx, goods, &owner).await? {
+        return not_taken(None);
+    }
+    // Last, so that a challenge which opens nothing is not used up.
+    match sign_in::spend(cx, &signed_in).await? {
+        Ok(_wallet) => Ok(Some(GrantAccount::Wallet(owner))),
+        Err(problem) => not_taken(Some(problem)),
     }
 }
 

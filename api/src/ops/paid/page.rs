@@ -2,6 +2,7 @@
 //!
 //! Invariant: a page never touches a payment. It has the status and the terms of the answer to a program without one.
 
+use pages::WalletOffer;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use types::{OperatorId, Version};
@@ -88,22 +89,31 @@ async fn shown(cx: &Cx, goods: &SaleItem, item: Option<String>) -> Result<PageRe
     if let Some(unsold) = goods.unsold {
         return Err(UnavailableReason::error(unsold));
     }
-    let plane = &*cx.app.payments;
-    let required = answers::required(goods, plane, None);
-    let terms = answers::terms_of(required.headers()).unwrap_or_default();
+    let (wallet, required) = wallet_offer(cx, goods);
     let page = pages::PaidPage {
         chrome: page_layout(cx).await?,
         what: goods.offer.description.clone(),
         message: sentence(&goods.message),
         item,
-        price: goods.price.to_string(),
+        wallet,
+        buy: goods.buy.clone(),
+    };
+    Ok(PageResponse::page(&page)?.of_error(&required))
+}
+
+/// Returns what a page offers to a wallet, and the answer to a program that does not pay.
+pub(in crate::ops) fn wallet_offer(cx: &Cx, goods: &SaleItem) -> (WalletOffer, ApiError) {
+    let plane = &*cx.app.payments;
+    let required = answers::required(goods, plane, None);
+    let terms = answers::terms_of(required.headers()).unwrap_or_default();
+    let offer = WalletOffer {
+        price: goods.price,
         network: plane.asset.network.to_string(),
         asset: plane.asset.address.checksum(),
         pay_to: plane.asset.pay_to.checksum(),
         url: goods.offer.url.clone(),
         terms: terms.to_string(),
-        buy: goods.buy.clone(),
         faucet: plane.is_built_in.then_some(faucet::GIFT),
     };
-    Ok(PageResponse::page(&page)?.of_error(&required))
+    (offer, required)
 }

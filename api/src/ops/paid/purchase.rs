@@ -7,14 +7,16 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use http::header::{HeaderName, HeaderValue};
-use store::{NewPayment, Payment, PaymentBound, PaymentState};
+use store::{NewPayment, Payment, PaymentBound, PaymentMessage, PaymentState};
 use types::{fault, mutate};
+use x402::extensions::{echoed_challenge, identifier_of};
 use x402::wire::{self, PaymentMismatch, Protocol};
 use x402::{MalformedField, RefusalReason, check};
 
 use crate::call::cx::Cx;
 use crate::error::ApiError;
-use crate::rules::settlement::answers::{self, PaidAnswer};
+use crate::rules::receipts;
+use crate::rules::settlement::answers::{self, PaidAnswer, PaymentOutcome};
 use crate::rules::settlement::goods::{self, SaleItem};
 use crate::rules::settlement::{self, DriveResult, PaymentMachine};
 
@@ -24,6 +26,8 @@ const SETTLE_POLL_INTERVAL: Duration = Duration::from_millis(100);
 const LEASE: Duration = Duration::from_secs(30);
 /// Seconds after the end of an authorization until which its answer is given again.
 const REPLAYED_SECONDS: i64 = 600;
+/// Time after a payment for which its answer is given again to who sends the whole message, which nobody else has.
+const REPLAYED_WITH_SECRET: Duration = Duration::from_hours(24);
 
 /// A payment that is settled, or that was not needed.
 #[derive(Clone, Debug)]
@@ -32,6 +36,8 @@ pub(super) struct SettledPurchase {
     protocol: Protocol,
     /// Transaction of the purchase.
     transaction: Option<String>,
+    /// Sale by which the wallet bought it; `None` for a pack.
+    sale: Option<String>,
 }
 
 impl SettledPurchase {
@@ -45,18 +51,37 @@ impl SettledPurchase {
         }
     }
 
-    fn receipt(&self, cx: &Cx) -> Result<(HeaderName, HeaderValue), ApiError> {
-        let plane = &*cx.app.payments;
-        answers::receipt(self.protocol, &self.payment, plane, self.transaction.as_deref(), None)
+    /// Returns the header of a success, with the receipt that the service signs.
+    async fn receipt(&self, cx: &Cx, goods: &SaleItem) -> Result<(HeaderName, HeaderValue), ApiError> {
+        let (plane, transaction) = (&*cx.app.payments, self.transaction.as_deref());
+        let signed = receipts::of_payment(cx, &self.payment, &goods.offer.url, transaction).await;
+        if let Err(error) = &signed {
+            // What was paid for is served all the same: the wallet asks again and gets its receipt then.
+            tracing::warn!(
+                payment = self.payment.id,
+                error = error.reason(),
+                "cannot sign the receipt of a payment; it is signed when the payment is sent again"
+            );
+        }
+        let base = &cx.app.config.public_url;
+        let sale = self.sale.as_ref().map(|sale| format!("{base}/receipts/{sale}"));
+        let outcome = PaymentOutcome {
+            transaction,
+            error: None,
+            signed: signed.as_deref().ok(),
+            sale: sale.as_deref(),
+        };
+        answers::receipt(self.protocol, &self.payment, plane, outcome)
     }
 
     /// Returns the answer with its receipt.
     pub(super) async fn answer<T>(
         self,
         cx: &Cx,
+        goods: &SaleItem,
         made: impl Future<Output = Result<T, ApiError>>,
     ) -> Result<PaidAnswer<T>, ApiError> {
-        let header = self.receipt(cx)?;
+        let header = self.receipt(cx, goods).await?;
         match made.await {
             Ok(body) => {
                 fault::point("pay.served");
@@ -162,15 +187,14 @@ impl PaidCall<'_> {
         }
         // A wallet that has the item reads it with any fresh authorization, which is then not settled.
         // So the amount need not be a price.
-        let is_owned = self.owns(&settlement::owner(asset, &payer)).await?;
+        let is_owned = goods::is_owned(cx, goods, &settlement::owner(asset, &payer)).await?;
         if !is_owned {
             let priced = check::priced(sent, &goods.prices);
             mutate!(Bug::TakesMore => let priced = crate::faults::take_more(priced, sent, &goods.prices));
             priced.map_err(refused)?;
         }
         self.timely().map_err(refused)?;
-        let requirements = self.requirements();
-        let payload = settlement::settlement_payload(&sent.message, &requirements);
+        let message = self.message().await?;
         let number = |number: u64| i64::try_from(number).map_err(ApiError::internal);
         // A wallet belongs to an operator only if it proved itself.
         let buyer = owner.as_ref().filter(|owner| owner.is_proved);
@@ -188,10 +212,7 @@ impl PaidCall<'_> {
             pay_to: sent.authorization.to.to_string(),
             valid_after: number(sent.authorization.valid_after)?,
             valid_before: number(sent.authorization.valid_before)?,
-            // The hash stays when the payload with its signature is deleted, so a dispute about what
-            // was sent can be settled.
-            payload_hash: *blake3::hash(payload.as_bytes()).as_bytes(),
-            payload,
+            message,
             client_net: net(cx.client),
             buyer: buyer.map(|owner| owner.operator),
             is_owned,
@@ -209,22 +230,34 @@ impl PaidCall<'_> {
             // The same header arrived twice at once, and the other call was faster.
             PaymentBound::Known(known) => self.again(*known).await,
             PaymentBound::Open => Err(answers::pending(plane, sent.protocol, None)),
+            PaymentBound::IdentifierReused => Err(answers::identifier_reused()),
         }
     }
 
-    /// Returns true if a wallet owns the thing.
-    async fn owns(&self, owner: &str) -> Result<bool, ApiError> {
-        let Some(kind) = self.goods.item() else {
-            return Ok(false);
+    /// Returns the message of the payment, as its row keeps it.
+    async fn message(&self) -> Result<PaymentMessage, ApiError> {
+        let Self { cx, sent, .. } = self;
+        let identifier = identifier_of(&sent.message)
+            .map_err(|MalformedField { field, problem }| answers::malformed(field, problem))?;
+        let echoes = match echoed_challenge(&sent.message) {
+            Some((nonce, issued_at)) => {
+                let signer = cx.app.process.links.signer(&cx.app.store, cx.now).await?;
+                signer.is_sign_in_nonce(nonce, issued_at)
+            }
+            None => false,
         };
-        let money = self.cx.app.store.money();
-        let owned = money.owned_by_wallet(owner, kind, &self.goods.bound.id).await?;
-        let needed = match kind {
-            types::vocabulary::ItemKind::Unit => 1,
-            types::vocabulary::ItemKind::Dataset => u64::try_from(self.goods.bound.version).unwrap_or(u64::MAX),
-        };
-        mutate!(Bug::OwnerByPath => let owned = Some(u64::MAX));
-        Ok(owned.is_some_and(|owned| owned >= needed))
+        Ok(PaymentMessage {
+            payload: settlement::settlement_payload(&sent.message, &self.requirements()),
+            payload_hash: self.hash(),
+            has_secret: echoes || identifier.is_some(),
+            identifier: identifier.map(str::to_owned),
+        })
+    }
+
+    /// Returns the hash of the message as it arrived. It stays when the payload with its signature is deleted, so a dispute
+    /// about what was sent can be settled.
+    fn hash(&self) -> [u8; 32] {
+        *blake3::hash(&self.sent.text).as_bytes()
     }
 
     fn requirements(&self) -> serde_json::Value {
@@ -262,10 +295,11 @@ impl PaidCall<'_> {
         }
         check::priced(sent, &goods.prices).map_err(|reason| answers::refused(goods, plane, reason))?;
         self.timely().map_err(|reason| answers::refused(goods, plane, reason))?;
-        let payload = settlement::settlement_payload(&sent.message, &self.requirements());
         let payments = cx.app.store.payments();
-        if !payments.rebind(&known.id, &payload, cx.now, LEASE).await? {
-            return Err(answers::pending(plane, sent.protocol, Some(&known)));
+        match payments.rebind(&known, self.message().await?, cx.now, LEASE).await? {
+            PaymentBound::New | PaymentBound::Known(_) => {}
+            PaymentBound::Open => return Err(answers::pending(plane, sent.protocol, Some(&known))),
+            PaymentBound::IdentifierReused => return Err(answers::identifier_reused()),
         }
         let payment = payments.get(&known.id).await?;
         self.go_on(payment.unwrap_or(known), false).await
@@ -304,24 +338,26 @@ impl PaidCall<'_> {
         mutate!(Bug::AsksAgain => let state = crate::faults::unknown_as(PaymentState::Failed, state));
         match state {
             PaymentState::Settled | PaymentState::NotNeeded => {
-                let transaction = match payment.state {
+                // The wallet had bought it before: its first payment says how.
+                let first = match payment.state {
                     PaymentState::NotNeeded => {
-                        let first = payments
+                        payments
                             .first_of(&payment.network, &payment.payer, &payment.bound)
-                            .await?;
-                        first.and_then(|first| first.transaction)
+                            .await?
                     }
-                    _ => payment.transaction.clone(),
+                    _ => Some(payment.clone()),
                 };
+                let (transaction, sale) = first.map_or((None, None), |first| (first.transaction, first.sale_id));
                 let purchased = SettledPurchase {
                     payment,
                     protocol,
                     transaction,
+                    sale,
                 };
-                // A settled signature is public on the chain, so anybody can rebuild the header. Only
-                // the network that paid gets the answer again, and for some minutes.
+                // A settled signature is public on the chain, so anybody can rebuild the header of a payment
+                // that holds nothing else.
                 if !is_new && !self.may_replay(&purchased.payment) {
-                    return Err(answers::used(purchased.receipt(cx)?));
+                    return Err(answers::used(purchased.receipt(cx, goods).await?));
                 }
                 Ok(purchased)
             }
@@ -338,8 +374,15 @@ impl PaidCall<'_> {
     }
 
     /// Returns true if the answer of a payment is given again. The chain publishes signatures, so anybody could send
-    /// one: the answer goes to the network that sent it first, for a short time.
+    /// one: the answer goes to whoever knows the secret of the payment, for a day, or to the network that sent it first,
+    /// for a short time.
     fn may_replay(&self, payment: &Payment) -> bool {
+        if payment.has_secret {
+            let paid_at = payment.settled_at.unwrap_or(payment.bound_at);
+            let is_same = payment.payload_hash == self.hash();
+            mutate!(Bug::SecretIgnored => let is_same = true);
+            return is_same && self.cx.now.since(paid_at) <= REPLAYED_WITH_SECRET;
+        }
         let until = payment.valid_before.saturating_add(REPLAYED_SECONDS);
         let is_first_sender = payment.client_net == net(self.cx.client);
         mutate!(Bug::ReplayToAnybody => let is_first_sender = true);

@@ -17,7 +17,7 @@ use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::ops::contribute::contract;
 use crate::rules::reading;
-use crate::state::sandbox::{AnswerColumn, SandboxFailure, SandboxQuery};
+use crate::state::sandbox::{AnswerColumn, AnswerRepetition, SandboxFailure, SandboxQuery};
 
 /// Time by which a lease outlasts the limit of its query. Taking the lease may use as much.
 const LEASE_MARGIN: Duration = Duration::from_secs(5);
@@ -43,6 +43,8 @@ pub(in crate::ops) struct AskedQuery<'a> {
     pub(in crate::ops) is_steady: bool,
     /// True if the statement may name the places of records: one that this service wrote.
     pub(in crate::ops) has_places: bool,
+    /// True if others repeat the answer, so that it needs [`QueryAnswered::repetition`].
+    pub(in crate::ops) is_repeated: bool,
     /// Time to wait for another query of the operator to end.
     pub(in crate::ops) patience: Duration,
 }
@@ -60,6 +62,8 @@ pub(in crate::ops) struct QueryAnswered {
     pub(in crate::ops) rows: Vec<Box<RawValue>>,
     /// True if there are more rows than the limit.
     pub(in crate::ops) truncated: bool,
+    /// Facts that others need to repeat the answer; `None` unless it was asked for.
+    pub(in crate::ops) repetition: Option<AnswerRepetition>,
 }
 
 /// Runs a statement for a page: waits a little for another query of the operator, and gives the same rows each time.
@@ -79,6 +83,7 @@ pub(in crate::ops) async fn run(
         limit,
         is_steady: true,
         has_places: false,
+        is_repeated: false,
         patience: PAGE_PATIENCE,
     };
     ask(cx, project, &asked).await
@@ -118,6 +123,7 @@ pub(in crate::ops) async fn ask(cx: &Cx, project: &Project, asked: &AskedQuery<'
         limit: asked.limit,
         is_steady: asked.is_steady,
         has_places: asked.has_places,
+        now: asked.is_repeated.then(|| cx.app.clock.now()),
     };
     let answered = sandbox.query(&contract, &snapshot, &query).await;
     // The lease ends before the answer is sent, since a client may send its next query as soon as it has the answer.
@@ -132,6 +138,7 @@ pub(in crate::ops) async fn ask(cx: &Cx, project: &Project, asked: &AskedQuery<'
         columns: answered.columns,
         rows: answered.rows,
         truncated: answered.truncated,
+        repetition: answered.repetition,
     })
 }
 

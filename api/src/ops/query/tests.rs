@@ -1,8 +1,11 @@
 use std::time::Duration;
-use types::Size;
 
+use proof::{Keys, QueryReceipt, SigningKey, VerifiedStatement};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use types::{Clock as _, Size, Version, canonical};
 
+use crate::keys::KeyRing;
 use crate::testing::{Got, Service, config, during, limits};
 
 async fn scene() -> (Service, String, String) {
@@ -117,7 +120,7 @@ async fn one_query_of_an_operator_runs_at_a_time() {
     let hang = json!({"sql": "hang"});
     let hanging = ask(&service, &mine, &hang);
     let meanwhile = async {
-        service.sandbox.hanging.notified().await;
+        service.sandbox.hanging.next().await;
         let refused = ask(&service, &mine, &json!({"sql": "count"})).await;
         assert_eq!(
             (refused.status.as_u16(), &refused.json()["error"]),
@@ -183,6 +186,141 @@ async fn a_version_that_is_too_large_is_refused_with_a_hint() {
     );
 }
 
+/// Returns the receipt of an answer, proven with the keys that the service shows.
+async fn proven(service: &Service, answer: &Value) -> QueryReceipt {
+    let keys = service.get("/.well-known/service-keys", None).await;
+    let keys = Keys::parse(&keys.bytes).unwrap();
+    let text = answer["receipt"].to_string();
+    let verified = VerifiedStatement::<QueryReceipt>::parse(text.as_bytes(), &keys).unwrap();
+    verified.statement().clone()
+}
+
+/// Returns the SHA-256 of the canonical JSON of an answer, by another way than the service's.
+fn hash_of(answer: &Value) -> String {
+    let hashed = json!({"columns": answer["columns"], "rows": answer["rows"], "truncated": answer["truncated"]});
+    let mut text = Vec::new();
+    canonical::write_value(&mut text, &hashed);
+    data_encoding::HEXLOWER.encode(&Sha256::digest(&text))
+}
+
+#[tokio::test]
+async fn a_receipt_says_what_was_asked_of_which_records_and_answered() {
+    let (service, _, theirs) = scene().await;
+    let plain = ask(&service, &theirs, &json!({"sql": "count", "limit": 7}))
+        .await
+        .json();
+    assert_eq!(plain.get("receipt"), None);
+    let manifest = service
+        .get("/projects/weather/manifest?version=1", Some(&theirs))
+        .await
+        .json();
+    let mut answer = ask(
+        &service,
+        &theirs,
+        &json!({"sql": "count", "version": 1, "limit": 7, "receipt": true}),
+    )
+    .await
+    .json();
+    let receipt = proven(&service, &answer).await;
+    assert_eq!(
+        (receipt.dataset.to_string(), receipt.root.to_string()),
+        (
+            manifest["dataset"].as_str().unwrap().to_owned(),
+            manifest["root"].as_str().unwrap().to_owned()
+        )
+    );
+    assert_eq!(
+        (
+            receipt.slug.as_str(),
+            receipt.version,
+            receipt.sql.as_str(),
+            receipt.limit
+        ),
+        ("weather", Version(1), "count", 7)
+    );
+    assert_eq!((receipt.row_count, receipt.answer.to_string()), (2, hash_of(&answer)));
+    assert_eq!((receipt.reproducible, receipt.why.is_empty()), (true, true));
+    assert_eq!(
+        (receipt.now, receipt.issued_at),
+        (service.clock.now(), service.clock.now())
+    );
+    // It is the same statement again at another time, and beside it the answer is as always.
+    service.clock.advance(Duration::from_secs(5));
+    let body = json!({"sql": "count", "version": 1, "limit": 7, "receipt": true});
+    let later = proven(&service, &ask(&service, &theirs, &body).await.json()).await;
+    assert_eq!(later.now, receipt.now.plus(Duration::from_secs(5)));
+    assert_eq!(later.answer, receipt.answer);
+    answer.as_object_mut().unwrap().remove("receipt");
+    let body = json!({"sql": "count", "version": 1, "limit": 7});
+    assert_eq!(answer, ask(&service, &theirs, &body).await.json());
+}
+
+#[tokio::test]
+async fn a_receipt_of_a_page_says_which_rows_it_has_and_what_cannot_be_repeated() {
+    let (service, _, theirs) = scene().await;
+    let body = json!({"sql": "list", "limit": 20, "offset": 15, "receipt": true});
+    let answer = ask(&service, &theirs, &body).await.json();
+    let receipt = proven(&service, &answer).await;
+    assert_eq!((receipt.offset, receipt.row_count, receipt.next_offset), (15, 5, None));
+    assert_eq!(receipt.answer.to_string(), hash_of(&answer));
+    assert_eq!((receipt.reproducible, receipt.why), (false, vec!["order".to_owned()]));
+}
+
+#[tokio::test]
+async fn what_goes_wrong_gives_no_receipt_and_without_a_key_there_is_no_answer() {
+    let (service, _, theirs) = scene().await;
+    for sql in ["refuse", "fail", "time out", "explode", "be gone"] {
+        let got = ask(&service, &theirs, &json!({"sql": sql, "receipt": true})).await;
+        assert!(
+            got.status.as_u16() >= 400 && got.json().get("receipt").is_none(),
+            "{sql}"
+        );
+    }
+    // The public half of the next key is another one, so nothing can be signed.
+    let ring = KeyRing::load(&service.app.store, &*service.app.clock).await.unwrap();
+    let foreign = SigningKey::generate().unwrap();
+    let now = service.clock.now();
+    let endorsement = ring.signer().endorse(&foreign.public_key(), now);
+    let broken = store::NewServiceKey {
+        key_id: foreign.key_id().to_string(),
+        public_key: *foreign.public_key().as_bytes(),
+        secret: [9; 32],
+        created_at: now,
+        endorsement: Some(store::KeyEndorsement {
+            by: endorsement.by.to_string(),
+            value: *endorsement.value.as_bytes(),
+        }),
+    };
+    let current = ring.current().key_id.to_string();
+    let added = service
+        .app
+        .store
+        .service_key_add(Some(current), broken, now)
+        .await
+        .unwrap();
+    assert_eq!(added, store::KeyAdded::Added);
+    let got = ask(&service, &theirs, &json!({"sql": "count", "receipt": true})).await;
+    assert_eq!(
+        (got.status.as_u16(), &got.json()["error"]),
+        (503, &json!("unavailable"))
+    );
+    assert_eq!(got.json().get("rows"), None);
+    assert_eq!(ask(&service, &theirs, &json!({"sql": "count"})).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_receipt_of_no_records_has_the_root_of_version_0() {
+    let service = Service::with(config(), limits()).await;
+    let owner = service.operator().await;
+    let mine = service.agent(&owner, "mine").await;
+    service.project(&mine, "weather", &json!({})).await;
+    let answer = ask(&service, &mine, &json!({"sql": "count", "receipt": true}))
+        .await
+        .json();
+    let receipt = proven(&service, &answer).await;
+    assert_eq!((receipt.version, receipt.root), (Version::EMPTY, catalog::Root::EMPTY));
+}
+
 /// What can end the right to read while a statement runs.
 #[derive(Clone, Copy, Debug)]
 enum RightEnded {
@@ -215,7 +353,7 @@ async fn a_right_that_ends_while_a_query_runs_ends_its_answer() {
             assert_eq!(bought.status, 200);
             let asked = json!({ "sql": sql });
             let ended = async {
-                service.sandbox.hanging.notified().await;
+                service.sandbox.hanging.next().await;
                 match end {
                     RightEnded::Takedown => service.took_down("weather").await,
                     RightEnded::Refund => service.refunded(operator("seller@example.org").await).await,

@@ -104,7 +104,7 @@ async fn token(app: &App, text: &str, resource: Resource) -> Result<Option<Calle
         return Ok(None);
     };
     if is_note_due(&found, now) {
-        app.store.oauth().connection_seen(found.connection.clone(), now).await?;
+        app.store.oauth().connection_seen(found.connection, now).await?;
     }
     acting(found).map(Some)
 }
@@ -117,6 +117,7 @@ pub(super) fn is_note_due(found: &ConnectedApp, now: Timestamp) -> bool {
 /// Returns the agent that an app acts as.
 pub(super) fn acting(found: ConnectedApp) -> Result<Caller, ApiError> {
     let ConnectedApp {
+        connection,
         operator,
         agent,
         agent_name,
@@ -132,6 +133,7 @@ pub(super) fn acting(found: ConnectedApp) -> Result<Caller, ApiError> {
         },
         scopes: permissions(scopes),
         credential: Credential::AppToken,
+        connection: Some(connection),
         expires_at: None,
     })
 }

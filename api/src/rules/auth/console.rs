@@ -42,7 +42,7 @@ pub(super) async fn at_act(
         ApiError::new(ErrorCode::NotConnected, message)
     })?;
     if is_note_due(&found, now) {
-        oauth.console_seen(found.connection.clone(), now).await?;
+        oauth.console_seen(found.connection, now).await?;
     }
     let caller = acting(found)?;
     permit(&caller, spec)?;

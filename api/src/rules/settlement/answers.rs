@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 use store::Payment;
 use x402::RefusalReason;
+use x402::sign_in::SignInProblem;
 use x402::wire::{self, Protocol, Receipt};
 
 use super::goods::SaleItem;
@@ -71,7 +72,7 @@ fn challenged(error: ApiError, goods: &SaleItem, plane: &PaymentServices, why: &
     // sign nothing.
     let v1 = Value::from_iter(plane.has_v1.then(|| goods.offer.v1(asset)));
     let mut error = error
-        .header(REQUIRED, value(&goods.offer.challenge(asset, why))?)
+        .header(REQUIRED, value(&goods.offer.challenge(asset, why, &goods.extensions))?)
         .field("x402Version", 1)
         .field("accepts", v1)
         .field("price", goods.price.to_string())
@@ -104,14 +105,43 @@ pub(crate) fn refused(goods: &SaleItem, plane: &PaymentServices, reason: Refusal
     demanded(goods, plane, Some(reason.word()), message)
 }
 
-/// Returns the header that says what became of a payment. Without a reason it is a success.
+/// Outcome of a payment, as its header says it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PaymentOutcome<'a> {
+    /// Transaction that paid; none if it is not known.
+    pub(crate) transaction: Option<&'a str>,
+    /// Reason for which it is no success.
+    pub(crate) error: Option<&'a str>,
+    /// Receipt that the service signed.
+    pub(crate) signed: Option<&'a str>,
+    /// Address of the receipt of the sale.
+    pub(crate) sale: Option<&'a str>,
+}
+
+impl<'a> PaymentOutcome<'a> {
+    fn failed(transaction: Option<&'a str>, reason: &'a str) -> Self {
+        Self {
+            transaction,
+            error: Some(reason),
+            signed: None,
+            sale: None,
+        }
+    }
+}
+
+/// Returns the header that says what became of a payment.
 pub(crate) fn receipt(
     protocol: Protocol,
     payment: &Payment,
     plane: &PaymentServices,
-    transaction: Option<&str>,
-    error: Option<&str>,
+    outcome: PaymentOutcome<'_>,
 ) -> Result<(HeaderName, HeaderValue), ApiError> {
+    let PaymentOutcome {
+        transaction,
+        error,
+        signed,
+        sale,
+    } = outcome;
     let is_free = payment.state == store::PaymentState::NotNeeded;
     let receipt = Receipt {
         protocol,
@@ -120,6 +150,8 @@ pub(crate) fn receipt(
         // A wallet that had bought before is not charged, although its payment names an amount.
         amount: if is_free { 0 } else { super::natural(payment.amount) },
         error,
+        signed,
+        sale,
     };
     let name = match protocol {
         Protocol::V1 => RESPONSE_V1,
@@ -146,7 +178,10 @@ pub(crate) fn failed(goods: &SaleItem, plane: &PaymentServices, protocol: Protoc
         Ok(error) => error,
         Err(broken) => return broken,
     };
-    with(error, receipt(protocol, payment, plane, None, Some(reason)))
+    with(
+        error,
+        receipt(protocol, payment, plane, PaymentOutcome::failed(None, reason)),
+    )
 }
 
 /// Returns the answer to a payment whose settlement is not known.
@@ -162,8 +197,7 @@ pub(crate) fn pending(plane: &PaymentServices, protocol: Protocol, payment: Opti
                 protocol,
                 payment,
                 plane,
-                payment.transaction.as_deref(),
-                Some(ErrorCode::SettlementPending.word()),
+                PaymentOutcome::failed(payment.transaction.as_deref(), ErrorCode::SettlementPending.word()),
             ),
         ),
         None => error,
@@ -187,6 +221,23 @@ pub(crate) fn not_ready(cause: &ApiError, header: (HeaderName, HeaderValue)) -> 
 
 fn later(message: &str, seconds: u64) -> ApiError {
     ApiError::new(ErrorCode::Unavailable, message).retry_after(seconds)
+}
+
+/// Returns the challenge after a sign-in that does not read the item.
+pub(crate) fn not_signed_in(goods: &SaleItem, plane: &PaymentServices, problem: Option<SignInProblem>) -> ApiError {
+    let (word, rule) = problem.map_or(("not_bought", "the wallet has not bought this"), |problem| {
+        (problem.word(), problem.rule())
+    });
+    let message = format!("{}; the sign-in was not taken: {rule}", goods.message);
+    demanded(goods, plane, Some(word), message)
+}
+
+/// Returns the answer to an identifier that the payer gave to another payment.
+pub(crate) fn identifier_reused() -> ApiError {
+    ApiError::new(
+        ErrorCode::IdentifierReused,
+        "the `payment-identifier` was sent with another payment; choose another, or send that payment again",
+    )
 }
 
 /// Returns the answer to an authorization that pays for something else.

@@ -9,9 +9,11 @@ use std::time::Duration;
 use store::{Bound, Offer, PaidFor, Project};
 use types::money::MicroUsdc;
 use types::vocabulary::ItemKind;
-use types::{OperatorId, Version};
+use types::{OperatorId, Version, mutate};
+use x402::extensions::ChallengeExtensions;
 use x402::wire;
 
+use super::challenge;
 use crate::call::cx::Cx;
 use crate::codes::ErrorCode;
 use crate::error::ApiError;
@@ -61,6 +63,8 @@ pub(crate) struct SaleItem {
     pub(crate) unsold: Option<UnavailableReason>,
     /// Terms of the payment.
     pub(crate) offer: wire::Offer,
+    /// Extensions of the challenge.
+    pub(crate) extensions: ChallengeExtensions,
     /// Sentence with the price.
     pub(crate) message: String,
     /// Address that sells it for credits.
@@ -85,6 +89,12 @@ pub(crate) async fn pack(cx: &Cx, operator: OperatorId) -> Result<SaleItem, ApiE
     let found = found.filter(|found| found.verified_at.is_some());
     let found = found.ok_or_else(|| ApiError::not_found(format!("there is no operator `{operator}`")))?;
     let pack = cx.app.payments.tariff.pack;
+    let offer = wire::Offer {
+        url: cx.app.config.top_up(operator),
+        description: format!("{pack} test USDC of prepaid credits"),
+        tag: "credits",
+        amount: super::natural(pack.0),
+    };
     Ok(SaleItem {
         bound: Bound {
             kind: PaidFor::Pack,
@@ -97,12 +107,9 @@ pub(crate) async fn pack(cx: &Cx, operator: OperatorId) -> Result<SaleItem, ApiE
         price: pack,
         prices: vec![super::natural(pack.0)],
         unsold: found.suspended.is_some().then_some(UnavailableReason::Suspended),
-        offer: wire::Offer {
-            url: cx.app.config.top_up(operator),
-            description: format!("{pack} test USDC of prepaid credits"),
-            tag: "credits",
-            amount: super::natural(pack.0),
-        },
+        // A pack is spent and not owned, so no wallet reads it again.
+        extensions: challenge::extensions(cx, &offer, vec![("operator", operator.to_string())], false).await?,
+        offer,
         message: format!("a pack of prepaid credits costs ${pack} in test USDC"),
         buy: None,
     })
@@ -133,12 +140,15 @@ pub(crate) async fn dataset(cx: &Cx, slug: &str, version: Option<Version>) -> Re
     }
     let base = &cx.app.config.public_url;
     let named = version.map_or_else(String::new, |version| format!("&version={version}"));
+    let mut query = vec![("slug", slug.to_owned())];
+    query.extend(version.map(|version| ("version", version.to_string())));
     let sold = ItemFacts {
         kind,
         number: i64::try_from(asked.0).map_err(ApiError::internal)?,
         unit_version: None,
         names_version: version.is_some(),
         url: format!("{base}/paid/dataset?slug={slug}{named}"),
+        query,
         buy: format!("{base}/projects/{slug}/buy"),
         description: format!("Dataset {slug}, version {asked}"),
         tag: "dataset",
@@ -170,6 +180,7 @@ pub(crate) async fn unit(cx: &Cx, id: &str) -> Result<SaleItem, ApiError> {
         unit_version: Some(unit.id.to_string()),
         names_version: false,
         url: format!("{base}/paid/knowledge?id={id}"),
+        query: vec![("id", id.to_owned())],
         buy: format!("{base}/knowledge/{chain}/buy"),
         description: format!("Knowledge unit: {}", shortened(&unit.title)),
         tag: "knowledge",
@@ -185,6 +196,8 @@ pub(super) struct ItemFacts {
     pub(super) unit_version: Option<String>,
     pub(super) names_version: bool,
     pub(super) url: String,
+    /// Parameters of the address.
+    pub(super) query: Vec<(&'static str, String)>,
     pub(super) buy: String,
     pub(super) description: String,
     pub(super) tag: &'static str,
@@ -212,6 +225,12 @@ pub(super) async fn on_sale(cx: &Cx, offer: &Offer, sold: ItemFacts) -> Result<S
         ItemKind::Unit => PaidFor::Unit,
         ItemKind::Dataset => PaidFor::Dataset,
     };
+    let terms = wire::Offer {
+        url: sold.url,
+        description: sold.description,
+        tag: sold.tag,
+        amount: super::natural(price.0),
+    };
     Ok(SaleItem {
         bound: Bound {
             kind,
@@ -224,12 +243,8 @@ pub(super) async fn on_sale(cx: &Cx, offer: &Offer, sold: ItemFacts) -> Result<S
         price,
         prices: prices.into_iter().map(super::natural).collect(),
         unsold,
-        offer: wire::Offer {
-            url: sold.url,
-            description: sold.description,
-            tag: sold.tag,
-            amount: super::natural(price.0),
-        },
+        extensions: challenge::extensions(cx, &terms, sold.query, true).await?,
+        offer: terms,
         message: format!("{} costs ${price} in test USDC", sold.what),
         buy: Some(sold.buy),
     })
@@ -238,6 +253,21 @@ pub(super) async fn on_sale(cx: &Cx, offer: &Offer, sold: ItemFacts) -> Result<S
 /// Returns true if an item costs nothing, or can have no price. `default` is the price of one without its own.
 fn is_free(offer: &Offer, default: MicroUsdc) -> bool {
     offer.price.unwrap_or(default.0) == 0 || !offer.can_be_priced
+}
+
+/// Returns true if a wallet, by its name as an owner, has what is sold, at the version that is asked for.
+pub(crate) async fn is_owned(cx: &Cx, goods: &SaleItem, owner: &str) -> Result<bool, ApiError> {
+    let Some(kind) = goods.item() else {
+        return Ok(false);
+    };
+    let money = cx.app.store.money();
+    let owned = money.owned_by_wallet(owner, kind, &goods.bound.id).await?;
+    let needed = match kind {
+        ItemKind::Unit => 1,
+        ItemKind::Dataset => u64::try_from(goods.bound.version).unwrap_or(u64::MAX),
+    };
+    mutate!(Bug::OwnerByPath => let owned = Some(u64::MAX));
+    Ok(owned.is_some_and(|owned| owned >= needed))
 }
 
 /// Returns the first characters of a title.

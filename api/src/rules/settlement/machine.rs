@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use store::{Doubtful, Payment, PaymentState, Settled, Settlement as Grant, Store, WalletRefund};
 use types::vocabulary::ItemKind;
 use types::{Clock, LedgerEventId, PaymentId, SaleId, Timestamp, fault, mutate};
+use x402::extensions::without_challenge;
 use x402::facilitator::{ExpectedTransfer, SettlementDoubt, SettlementOrder};
 use x402::wire::Protocol;
 use x402::{Bytes32, PaymentVerdict, Settlement};
@@ -170,7 +171,6 @@ impl PaymentMachine {
             .settle(Grant {
                 payment: payment.id.clone(),
                 transaction: transaction.to_string(),
-                response: None,
                 sale: SaleId::new(now),
                 event: LedgerEventId::new(now),
                 terms: self.plane.terms(kind),
@@ -247,6 +247,8 @@ impl PaymentMachine {
 
 /// Returns the text that a payment keeps of what a facilitator is sent.
 pub(crate) fn settlement_payload(message: &Value, requirements: &Value) -> String {
+    // The echoed challenge is what tells the payer from somebody who read the chain.
+    let message = without_challenge(message);
     json!({"payment": message, "requirements": requirements}).to_string()
 }
 

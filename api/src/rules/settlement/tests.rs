@@ -23,6 +23,7 @@ use crate::flow::PaymentReconciler;
 use crate::state::payment_services::PaymentServices;
 use crate::testing::{Got, Service, tariff};
 
+mod extensions;
 mod faucet;
 mod paying;
 mod payouts;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use store::Store;
-use types::{AgentId, OperatorId, Timestamp};
+use store::{Spender, Store};
+use types::{OperatorId, Timestamp};
 
 /// Time without an answer after which what is left of a lease goes back.
 const IDLE: Duration = Duration::from_mins(1);
@@ -19,8 +19,8 @@ const IDLE: Duration = Duration::from_mins(1);
 pub(crate) struct EgressReader {
     /// Operator of the credential.
     pub(crate) operator: OperatorId,
-    /// Agent that reads; `None` for a credential without one.
-    pub(crate) agent: Option<AgentId>,
+    /// Agent that reads, with its app; `None` for a credential without one.
+    pub(crate) spender: Option<Spender>,
     /// True if credits of the operator may pay for blocks.
     pub(crate) may_spend: bool,
 }

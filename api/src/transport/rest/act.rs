@@ -23,7 +23,7 @@ use super::{RequestId, RouteState, answer, body, client, input, method_not_allow
 use crate::call::answer::{JSON, OperationOutput};
 use crate::call::caller::{CallOrigin, Transport};
 use crate::call::operation::CallInput;
-use crate::call::visit::BrowserRequest;
+use crate::call::visit::{BrowserRequest, names_own_origin};
 use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::ops::tools;
@@ -117,9 +117,7 @@ async fn pass(
 /// Checks that a script of this service's own page sent a request. The statement of a newer browser does not count here:
 /// every browser names its page in a request of this method, and a form sends no JSON.
 fn check_sender(headers: &HeaderMap, public_url: &str) -> Result<(), ApiError> {
-    let mut origins = headers.get_all(header::ORIGIN).iter();
-    let is_own = |origin: &HeaderValue| origin.as_bytes().eq_ignore_ascii_case(public_url.as_bytes());
-    if !(origins.next().is_some_and(is_own) && origins.next().is_none()) {
+    if !names_own_origin(headers, public_url) {
         let message = "only a page of this service calls this, and its browser names it in `Origin`";
         return Err(ApiError::new(ErrorCode::WrongOrigin, message));
     }

@@ -15,6 +15,7 @@ use types::{AgentId, ClaimId, OperatorId, Timestamp};
 
 use super::codes::{self, Check, CodeRefused};
 use super::{agents, keys, operators};
+use crate::money::{self, SpendLimits, SpendOwner};
 use crate::query::{sql, tx};
 use crate::row::{Columns, texts};
 use crate::writer::Change;
@@ -292,12 +293,16 @@ impl Accounts<'_> {
     }
 
     /// Approves a claim of an operator, if `phrase` has the words of the claim: the agent exists from the commit on,
-    /// and its key works. Case, spaces and hyphens of the phrase do not matter.
+    /// and its key works within `limits`. Case, spaces and hyphens of the phrase do not matter.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] for a negative limit.
     pub async fn claim_approve(
         &self,
         operator: OperatorId,
         id: ClaimId,
         phrase: &str,
+        limits: SpendLimits,
         now: Timestamp,
     ) -> Result<Approval, Error> {
         let given = words(phrase);
@@ -330,6 +335,9 @@ impl Accounts<'_> {
                 types::fault::point("approve.agent");
                 // The key of the claim becomes the key of the agent.
                 keys::insert(cx, agent, key, now).await?;
+                if limits != SpendLimits::default() {
+                    money::set_limits(cx, operator, SpendOwner::Agent(agent), limits, now).await?;
+                }
                 types::fault::point("approve.key");
                 Ok(Change::Keep(Approval::Approved(agent)))
             }))

@@ -1,5 +1,7 @@
 //! Connections as their operator sees them, and the app behind an access token.
 
+use oauth::ConnectionId;
+use sqlx::AnyConnection;
 use types::{AgentId, OperatorId, Timestamp};
 
 use crate::query::{sql, tx};
@@ -12,7 +14,7 @@ row! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ConnectedApp {
         /// Id of the connection.
-        pub connection: String = "id",
+        pub connection: ConnectionId = "id",
         /// Identifier of the client.
         pub client_id: String,
         /// Operator who agreed.
@@ -35,7 +37,7 @@ row! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct AppConnection {
         /// Id of the connection.
-        pub id: String,
+        pub id: ConnectionId,
         /// Identifier of the client.
         pub client_id: String,
         /// Metadata of the client as JSON, if it is registered here.
@@ -86,7 +88,7 @@ impl OAuth<'_> {
     }
 
     /// Notes that a connection was used.
-    pub async fn connection_seen(&self, id: String, now: Timestamp) -> Result<(), Error> {
+    pub async fn connection_seen(&self, id: ConnectionId, now: Timestamp) -> Result<(), Error> {
         self.0
             .write_aside(tx!(async move |cx| {
                 sql!(
@@ -121,7 +123,12 @@ impl OAuth<'_> {
     }
 
     /// Ends a connection of an operator. Returns false if the operator has no such connection, or it ended before.
-    pub async fn connection_end_of(&self, operator: OperatorId, id: String, now: Timestamp) -> Result<bool, Error> {
+    pub async fn connection_end_of(
+        &self,
+        operator: OperatorId,
+        id: ConnectionId,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
         self.0
             .write_aside(tx!(async move |cx| {
                 // The operator is part of the condition, so nobody ends the connection of another.
@@ -138,4 +145,23 @@ impl OAuth<'_> {
             }))
             .await
     }
+}
+
+/// Returns true if an app of an operator is connected at `now`.
+pub(crate) async fn is_connected(
+    cx: &mut AnyConnection,
+    operator: OperatorId,
+    app: ConnectionId,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let found = sql!(
+        "SELECT id FROM oauth_connections
+         WHERE id = $1 AND operator_id = $2 AND ended_at IS NULL AND ends_at > $3",
+        app,
+        operator,
+        now
+    )
+    .row_if_any(cx)
+    .await?;
+    Ok(found.is_some())
 }

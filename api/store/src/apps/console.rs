@@ -99,7 +99,7 @@ impl OAuth<'_> {
     }
 
     /// Notes that the console used a connection, which then lasts for [`CONSOLE_LASTS`] more.
-    pub async fn console_seen(&self, id: String, now: Timestamp) -> Result<(), Error> {
+    pub async fn console_seen(&self, id: ConnectionId, now: Timestamp) -> Result<(), Error> {
         self.0
             .write_aside(tx!(async move |cx| {
                 sql!(

@@ -8,8 +8,8 @@ use oauth::client::{ClientAuth, OAuthClient};
 use oauth::family::{Family, RotatedFamily};
 use oauth::redirect::Application;
 use oauth::{
-    Access, Challenge, Code, Connection, ConnectionId, Grant, Hash, Redeemed, Resource, Scopes, Storage, StorageError,
-    StoredCode,
+    Access, AppBudget, Challenge, Code, Connection, ConnectionId, Grant, Hash, Redeemed, Resource, Scopes, Storage,
+    StorageError, StoredCode,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -19,6 +19,7 @@ use types::{AgentId, OperatorId, Timestamp};
 
 use super::{CONNECTIONS_KEPT, TOKENS_KEPT};
 use crate::accounts::lock_suspended;
+use crate::money::{self, SpendLimits, SpendOwner};
 use crate::query::{sql, text, tx};
 use crate::row::{Columns, bytes, json, json_text, parsed_column, texts};
 use crate::writer::Change;
@@ -122,8 +123,8 @@ impl Storage for Store {
             sql!(
                 "INSERT INTO oauth_codes
                      (code_hash, client_id, operator_id, agent_id, resource, scopes, redirect_uri, challenge,
-                      expires_at)
-                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+                      expires_at, per_month, approve_above)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
                 hash.0,
                 code.grant.client_id,
                 code.grant.operator,
@@ -132,7 +133,9 @@ impl Storage for Store {
                 code.grant.scopes.to_string(),
                 code.redirect_uri,
                 code.challenge.as_bytes(),
-                code.expires_at
+                code.expires_at,
+                code.budget.per_month.map(|limit| limit.0),
+                code.budget.approve_above.map(|limit| limit.0)
             )
             .run(cx)
             .await?;
@@ -147,7 +150,7 @@ impl Storage for Store {
         let found = self.read(async {
             let row = sql!(
                 "SELECT client_id, operator_id, agent_id, resource, scopes, redirect_uri, challenge, expires_at,
-                        connection_id
+                        connection_id, per_month, approve_above
                  FROM oauth_codes WHERE code_hash = $1",
                 hash.0
             )
@@ -160,6 +163,7 @@ impl Storage for Store {
                     grant: grant(&row)?,
                     redirect_uri: row.get("redirect_uri")?,
                     challenge: Challenge::from_bytes(row.get("challenge")?),
+                    budget: budget(&row)?,
                     expires_at: row.get("expires_at")?,
                 },
             }))
@@ -183,7 +187,8 @@ impl Storage for Store {
                 return Ok(Change::Undo(Redeemed::Unknown));
             }
             let row = sql!(
-                "UPDATE oauth_codes SET expires_at = expires_at WHERE code_hash = $1 RETURNING connection_id",
+                "UPDATE oauth_codes SET expires_at = expires_at WHERE code_hash = $1
+                 RETURNING connection_id, per_month, approve_above",
                 code.0
             )
             .row_if_any(cx)
@@ -216,6 +221,18 @@ impl Storage for Store {
             )
             .run(cx)
             .await?;
+            let AppBudget {
+                per_month,
+                approve_above,
+            } = budget(&row)?;
+            let limits = SpendLimits {
+                per_month,
+                approve_above,
+                ..SpendLimits::default()
+            };
+            if limits != SpendLimits::default() {
+                money::set_limits(cx, grant.operator, SpendOwner::App(*id), limits, family.began_at).await?;
+            }
             if let Some(refresh) = refresh {
                 insert_refresh(cx, refresh, *id, 0).await?;
             }
@@ -369,7 +386,7 @@ impl Storage for Store {
 }
 
 /// Returns true if an agent was removed or taken down, or is of another operator.
-pub(super) async fn is_removed(cx: &mut AnyConnection, operator: OperatorId, agent: AgentId) -> Result<bool, Error> {
+pub(crate) async fn is_removed(cx: &mut AnyConnection, operator: OperatorId, agent: AgentId) -> Result<bool, Error> {
     let agent: Option<i64> = sql!(
         "SELECT created_at FROM agents
          WHERE id = $1 AND operator_id = $2 AND removed_at IS NULL AND taken_down_at IS NULL",
@@ -409,6 +426,13 @@ async fn insert_access(cx: &mut AnyConnection, hash: Hash, access: &Access) -> R
     .run(cx)
     .await?;
     Ok(())
+}
+
+fn budget(row: &AnyRow) -> Result<AppBudget, Error> {
+    Ok(AppBudget {
+        per_month: row.get("per_month")?,
+        approve_above: row.get("approve_above")?,
+    })
 }
 
 fn grant(row: &AnyRow) -> Result<Grant, Error> {

@@ -7,7 +7,8 @@ use oauth::conformance;
 use oauth::family::Family;
 use oauth::redirect::Application;
 use oauth::{
-    Access, Challenge, Code, Connection, ConnectionId, Grant, Hash, Redeemed, Resource, Scope, Scopes, Storage as _,
+    Access, AppBudget, Challenge, Code, Connection, ConnectionId, Grant, Hash, Redeemed, Resource, Scope, Scopes,
+    Storage as _,
 };
 use types::{AgentId, OperatorId};
 
@@ -50,6 +51,7 @@ fn code(grant: &Grant, expires_at: i64) -> Code {
         grant: grant.clone(),
         redirect_uri: "https://app.example/cb".to_owned(),
         challenge: Challenge::from_bytes([0; 32]),
+        budget: AppBudget::default(),
         expires_at: at(expires_at),
     }
 }
@@ -267,18 +269,13 @@ pub async fn the_console_is_connected_until_something_ends_it(url: &str) {
     assert!(!is_connected(eve, at(12)).await, "the connection is of one operator");
 
     // A use moves the end, and one that comes late does not move it back.
-    oauth.console_seen(app.connection.clone(), at(2_000)).await.unwrap();
-    oauth.console_seen(app.connection.clone(), at(1_000)).await.unwrap();
+    oauth.console_seen(app.connection, at(2_000)).await.unwrap();
+    oauth.console_seen(app.connection, at(1_000)).await.unwrap();
     let end = at(2_000).plus(CONSOLE_LASTS);
     assert!(is_connected(ada, end.minus(std::time::Duration::from_micros(1))).await);
     assert!(!is_connected(ada, end).await);
 
-    assert!(
-        oauth
-            .connection_end_of(ada, app.connection.clone(), at(3_000))
-            .await
-            .unwrap()
-    );
+    assert!(oauth.connection_end_of(ada, app.connection, at(3_000)).await.unwrap());
     oauth.console_seen(app.connection, at(3_001)).await.unwrap();
     assert!(!is_connected(ada, at(3_002)).await, "a use revives nothing");
 

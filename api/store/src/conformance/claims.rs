@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use types::money::MicroUsdc;
 use types::vocabulary::ClaimStatus;
 use types::{AgentId, ClaimCodeId, ClaimId, OperatorId, Timestamp, TokenId};
 
 use super::fixture::{agent, at, fresh_hash, mail, new_agent, open, operator, race};
 use crate::{
     AgentCreated, Approval, ClaimCodeAdded, Claimed, CodeRefused, MAX_WRONG_TRIES, NewClaim, NewClaimCode, NewToken,
-    Payout, Polled, Principal, Rejection, Store, TokenAdded,
+    Payout, Polled, Principal, Rejection, SpendLimits, SpendOwner, Store, TokenAdded,
 };
 
 const DAY: i64 = 86_400;
@@ -94,7 +95,16 @@ pub async fn an_approved_claim_is_an_agent(url: &str) {
     );
     assert_eq!(accounts.agents_of(ada, at(1)).await.unwrap(), []);
 
-    let approve = async |operator, phrase| accounts.claim_approve(operator, new.id, phrase, at(5)).await.unwrap();
+    let limits = SpendLimits {
+        per_month: Some(MicroUsdc(0)),
+        ..SpendLimits::default()
+    };
+    let approve = async |operator, phrase| {
+        accounts
+            .claim_approve(operator, new.id, phrase, limits, at(5))
+            .await
+            .unwrap()
+    };
     assert_eq!(approve(eve, PHRASE).await, Approval::Unknown);
     assert_eq!(approve(ada, "amber-canoe").await, Approval::WrongPhrase);
     assert_eq!(approve(ada, "ambercanoetulip").await, Approval::WrongPhrase);
@@ -115,6 +125,12 @@ pub async fn an_approved_claim_is_an_agent(url: &str) {
         expires_at: None,
     };
     assert_eq!(owner, Some(agent));
+    let spending = store
+        .money()
+        .spendings(&[SpendOwner::Agent(new.agent)], at(6))
+        .await
+        .unwrap();
+    assert_eq!(spending[0].limits, limits, "it has its limits from the beginning");
     let claim = accounts.claim_of_agent(new.agent, at(2 * DAY)).await.unwrap().unwrap();
     assert_eq!((claim.status, claim.decided_at), (ClaimStatus::Approved, Some(at(5))));
     assert_eq!(accounts.claims_of(ada, 9, at(9)).await.unwrap(), [claim]);
@@ -140,7 +156,10 @@ pub async fn a_claim_that_is_over_frees_its_name_and_place(url: &str) {
         accounts.claim_reject(ada, rejected.id, at(1)).await.unwrap(),
         Rejection::Rejected
     );
-    let again = accounts.claim_approve(ada, rejected.id, PHRASE, at(2)).await.unwrap();
+    let again = accounts
+        .claim_approve(ada, rejected.id, PHRASE, SpendLimits::default(), at(2))
+        .await
+        .unwrap();
     assert_eq!(again, Approval::Decided(ClaimStatus::Rejected));
     assert_eq!(status_of(&store, &rejected, at(3)).await, Some(ClaimStatus::Rejected));
 
@@ -154,7 +173,7 @@ pub async fn a_claim_that_is_over_frees_its_name_and_place(url: &str) {
         Some(ClaimStatus::Expired)
     );
     let late = accounts
-        .claim_approve(ada, expired.id, PHRASE, at(4 + DAY))
+        .claim_approve(ada, expired.id, PHRASE, SpendLimits::default(), at(4 + DAY))
         .await
         .unwrap();
     assert_eq!(late, Approval::Decided(ClaimStatus::Expired));
@@ -364,7 +383,10 @@ pub async fn waiting_claims_count_as_agents(url: &str) {
     // Approving them all makes no sixth agent, and a removed one makes room.
     let accounts = stores[0].accounts();
     for claim in accounts.claims_of(ada, 99, at(2)).await.unwrap() {
-        let approved = accounts.claim_approve(ada, claim.id, PHRASE, at(3)).await.unwrap();
+        let approved = accounts
+            .claim_approve(ada, claim.id, PHRASE, SpendLimits::default(), at(3))
+            .await
+            .unwrap();
         assert_eq!(approved, Approval::Approved(claim.agent));
     }
     let agents = accounts.agents_of(ada, at(4)).await.unwrap();
@@ -389,7 +411,10 @@ pub async fn the_first_decision_about_a_claim_stays(url: &str) {
                 // The replica that expires has a clock that is ahead of the others.
                 0 => accounts.claims_expire(at(end)).await.unwrap() == 1,
                 1 => matches!(
-                    accounts.claim_approve(ada, id, PHRASE, at(end - 1)).await.unwrap(),
+                    accounts
+                        .claim_approve(ada, id, PHRASE, SpendLimits::default(), at(end - 1))
+                        .await
+                        .unwrap(),
                     Approval::Approved(_)
                 ),
                 _ => accounts.claim_reject(ada, id, at(end - 1)).await.unwrap() == Rejection::Rejected,

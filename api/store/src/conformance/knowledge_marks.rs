@@ -6,7 +6,7 @@ use super::fixture::{agent, at, mail, open, operator, race};
 use super::knowledge::{World, apply, is_sound, published, submitted};
 use super::money::{give, terms};
 use super::payouts::pay_from;
-use crate::{ItemKind, MarkCounts, MarkKind, Marked, NewMark, NewPurchase, PaidFor, Purchased, Store};
+use crate::{ItemKind, MarkCounts, MarkKind, Marked, NewMark, NewPurchase, NewPurchaseAsk, PaidFor, Purchased, Store};
 
 const PRICE: i64 = 500_000;
 
@@ -48,6 +48,9 @@ async fn buy(store: &Store, unit: UnitId, (agent, operator): (AgentId, OperatorI
         version: None,
         buyer: operator,
         agent: Some(agent),
+        app: None,
+        max_price: None,
+        ask: NewPurchaseAsk::silent(at(20)),
         terms: terms(),
         now: at(20),
     };

@@ -7,9 +7,9 @@ use super::fixture::{agent, at, new_agent, open, operator, race};
 use super::knowledge;
 use super::money::{Market, give, paid_dataset, sound, terms};
 use crate::{
-    AgentCreated, Answered, Decided, DecisionLetters, Digest, Job, NewAnswer, NewComment, NewPurchase, NewReport,
-    NewRequest, NewReview, Principal, ProjectFilter, Purchased, ReportKind, ReportReason, ReportStatus, Reported,
-    Reviewed, Store, Takedown, Uphold,
+    AgentCreated, Answered, Decided, DecisionLetters, Digest, Job, NewAnswer, NewComment, NewPurchase, NewPurchaseAsk,
+    NewReport, NewRequest, NewReview, Principal, ProjectFilter, Purchased, ReportKind, ReportReason, ReportStatus,
+    Reported, Reviewed, Store, Takedown, Uphold,
 };
 
 const HOUR: i64 = 3_600;
@@ -539,6 +539,9 @@ async fn buy(store: &Store, item: types::DatasetId, buyer: (OperatorId, AgentId)
         version: None,
         buyer: buyer.0,
         agent: Some(buyer.1),
+        app: None,
+        max_price: None,
+        ask: NewPurchaseAsk::silent(at(now)),
         terms: terms(),
         now: at(now),
     };

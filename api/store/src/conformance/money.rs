@@ -10,8 +10,8 @@ use types::{AgentId, DatasetId, DisputeId, LedgerEventId, OperatorId, SaleId, Ve
 use super::fixture::{World, agent, at, merged, new_project, open, operator, outcome, project, race};
 use crate::{
     Balances, CheckTerms, DisputeOpened, DisputeResolution, DisputeResolved, EntryCursor, EntryFilter, Granted,
-    MoneyFault, NewContribution, NewDispute, NewGrant, NewProject, NewPurchase, ProjectChanges, Purchased, Sale,
-    SaleState, SaleTerms, Store, WalletRefund,
+    MoneyFault, NewContribution, NewDispute, NewGrant, NewProject, NewPurchase, NewPurchaseAsk, ProjectChanges,
+    Purchased, Sale, SaleState, SaleTerms, Store, WalletRefund,
 };
 
 /// Asset of the ledger in these scenarios.
@@ -49,6 +49,9 @@ impl Market {
             version: None,
             buyer: self.buyer,
             agent: Some(self.buyers_agent),
+            app: None,
+            max_price: None,
+            ask: NewPurchaseAsk::silent(at(now)),
             terms: terms(),
             now: at(now),
         }

@@ -11,7 +11,7 @@ const WEEK: i64 = 7 * 86_400;
 /// Time of the checks.
 const NOW: i64 = WEEK + 1_000;
 
-async fn plant(store: &Store, text: String) {
+pub(crate) async fn plant(store: &Store, text: String) {
     let planted = store.write_aside(move |cx| {
         Box::pin(async move {
             let changed = sqlx::query(sqlx::AssertSqlSafe(text)).execute(cx).await?;

@@ -15,8 +15,9 @@ use self::model::{Buyer, Dice, Item, Model};
 use super::fixture::{World, agent, at, mail, new_project, open, operator, project};
 use super::money::{ASSET, FREE, balances, dispute, grant, paid_dataset, sound, terms};
 use crate::{
-    Bound, DisputeOpened, Doubtful, EgressLease, EgressLeased, Granted, NewPayment, NewPurchase, PaidFor, PaymentBound,
-    Purchased, SaleState, Settled, Settlement, StorageCharged, Store, WalletRefund,
+    Bound, DisputeOpened, Doubtful, EgressLease, EgressLeased, Granted, NewPayment, NewPurchase, NewPurchaseAsk,
+    PaidFor, PaymentBound, PaymentMessage, Purchased, SaleState, Settled, Settlement, StorageCharged, Store,
+    WalletRefund,
 };
 
 /// Variable that sets the number of events, and their number without it.
@@ -210,8 +211,12 @@ impl Play {
             pay_to: "0x2222222222222222222222222222222222222222".to_owned(),
             valid_after: 0,
             valid_before: i64::MAX,
-            payload_hash: [7; 32],
-            payload: "{}".to_owned(),
+            message: PaymentMessage {
+                payload: "{}".to_owned(),
+                payload_hash: [7; 32],
+                has_secret: false,
+                identifier: None,
+            },
             client_net: "192.0.2.1".to_owned(),
             buyer: self.proved.get(&payer).copied(),
             is_owned: false,
@@ -238,7 +243,6 @@ impl Play {
         let settlement = Settlement {
             payment: id,
             transaction: format!("0x{:064x}", self.step),
-            response: None,
             sale: SaleId::new(at(now)),
             event: LedgerEventId::new(at(now)),
             terms: terms(),
@@ -301,6 +305,9 @@ impl Play {
             version: None,
             buyer: operator,
             agent: None,
+            app: None,
+            max_price: None,
+            ask: NewPurchaseAsk::silent(at(now)),
             terms: terms(),
             now: at(now),
         };
@@ -416,7 +423,7 @@ impl Play {
             asset: ASSET.to_owned(),
             block: MicroUsdc(BLOCK_PRICE),
             event: LedgerEventId::new(at(self.step)),
-            actor: String::new(),
+            spender: None,
             now: at(self.step),
         };
         let leased = self.store.money().egress_lease(lease).await.unwrap();

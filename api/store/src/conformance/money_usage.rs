@@ -19,7 +19,7 @@ fn lease(payer: Option<OperatorId>, bytes: u64) -> EgressLease {
         asset: ASSET.to_owned(),
         block: MicroUsdc(1_250),
         event: LedgerEventId::new(at(0)),
-        actor: String::new(),
+        spender: None,
         now: at(0),
     }
 }

@@ -9,8 +9,8 @@ use super::fixture::{at, mail, open, operator, race};
 use super::money::{ASSET as LEDGER, Market, balances, give, sound, terms};
 use super::payouts::pick;
 use crate::{
-    Bound, Doubtful, NewPayment, PaidFor, Payable, Payment, PaymentBound, PaymentState, PayoutPicked, PayoutState,
-    Settled, Settlement, Store, WalletMoved, WalletRefund, WalletSpent, WalletTransfer,
+    Bound, Doubtful, NewPayment, PaidFor, Payable, Payment, PaymentBound, PaymentMessage, PaymentState, PayoutPicked,
+    PayoutState, Settled, Settlement, Store, WalletMoved, WalletRefund, WalletSpent, WalletTransfer,
 };
 
 const NETWORK: &str = "eip155:84532";
@@ -36,13 +36,21 @@ fn payment(nonce: u32, kind: PaidFor) -> NewPayment {
         pay_to: TREASURY.to_owned(),
         valid_after: 0,
         valid_before: 300,
-        payload_hash: [7; 32],
-        payload: "{}".to_owned(),
+        message: message(None),
         client_net: "192.0.2.1".to_owned(),
         buyer: None,
         is_owned: false,
         now: at(0),
         lease: Duration::from_secs(30),
+    }
+}
+
+fn message(identifier: Option<&str>) -> PaymentMessage {
+    PaymentMessage {
+        payload: "{}".to_owned(),
+        payload_hash: [7; 32],
+        has_secret: identifier.is_some(),
+        identifier: identifier.map(str::to_owned),
     }
 }
 
@@ -83,8 +91,79 @@ pub async fn an_authorization_is_bound_once(url: &str) {
         ..payment(5, PaidFor::Dataset)
     };
     assert_eq!(payments.bind(third).await.unwrap(), PaymentBound::Open);
-    let rebound = payments.rebind(&first.id, "{}", at(31), Duration::from_secs(30)).await;
-    assert!(!rebound.unwrap(), "another one is open");
+    let known = stored(&store, &first.id).await;
+    let rebound = payments.rebind(&known, message(None), at(31), Duration::from_secs(30));
+    assert_eq!(rebound.await.unwrap(), PaymentBound::Open, "another one is open");
+}
+
+/// A payer gives an identifier to one payment, and it is free again when that payment is gone.
+pub async fn an_identifier_is_one_payment_of_a_payer(url: &str) {
+    let store = open(url).await;
+    let payments = store.payments();
+    let named = |nonce: u32| NewPayment {
+        message: message(Some("pay_7d5d747be160e280")),
+        ..payment(nonce, PaidFor::Pack)
+    };
+    let first = named(1);
+    assert_eq!(payments.bind(first.clone()).await.unwrap(), PaymentBound::New);
+    assert!(stored(&store, &first.id).await.has_secret);
+    let twin = NewPayment {
+        id: PaymentId::new(at(0)).to_string(),
+        ..first.clone()
+    };
+    assert!(matches!(payments.bind(twin).await.unwrap(), PaymentBound::Known(_)));
+    assert_eq!(payments.bind(named(2)).await.unwrap(), PaymentBound::IdentifierReused);
+    let other = NewPayment {
+        payer: TREASURY.to_owned(),
+        ..named(3)
+    };
+    assert_eq!(payments.bind(other).await.unwrap(), PaymentBound::New);
+    // A payment that was refused comes again under the same identifier, and not under that of another.
+    assert!(payments.refuse(&first.id, "insufficient_funds").await.unwrap());
+    let known = stored(&store, &first.id).await;
+    let again =
+        |identifier: &'static str| payments.rebind(&known, message(Some(identifier)), at(1), Duration::from_secs(30));
+    assert_eq!(again("pay_7d5d747be160e280").await.unwrap(), PaymentBound::New);
+    let second = NewPayment {
+        message: message(Some("pay_0000000000000000")),
+        ..payment(4, PaidFor::Pack)
+    };
+    assert_eq!(payments.bind(second).await.unwrap(), PaymentBound::New);
+    assert!(payments.refuse(&first.id, "insufficient_funds").await.unwrap());
+    assert_eq!(
+        again("pay_0000000000000000").await.unwrap(),
+        PaymentBound::IdentifierReused
+    );
+    // Nothing was sent: the rows go when they are not valid any more, and their identifiers with them.
+    assert_eq!(payments.sweep(301, at(400)).await.unwrap(), 3);
+    assert_eq!(payments.bind(named(5)).await.unwrap(), PaymentBound::New);
+}
+
+/// Of many payments of a payer with one identifier one is bound, and of many twins of one none is refused.
+pub async fn one_of_many_takes_an_identifier(url: &str) {
+    let stores = [open(url).await, open(url).await];
+    for is_one in [true, false] {
+        let identifier = if is_one {
+            "pay_one_authorization"
+        } else {
+            "pay_many_authorizations"
+        };
+        let bound = race(stores.clone(), 8, move |store, number| async move {
+            let nonce = if is_one { 1 } else { 10 + u32::try_from(number).unwrap() };
+            let new = NewPayment {
+                message: message(Some(identifier)),
+                ..payment(nonce, PaidFor::Pack)
+            };
+            store.payments().bind(new).await.unwrap()
+        })
+        .await;
+        let new = bound.iter().filter(|bound| **bound == PaymentBound::New).count();
+        let reused = bound
+            .iter()
+            .filter(|bound| **bound == PaymentBound::IdentifierReused)
+            .count();
+        assert_eq!((new, reused), (1, if is_one { 0 } else { 7 }), "{bound:?}");
+    }
 }
 
 /// Of many callers one takes a payment to be sent.
@@ -120,7 +199,9 @@ pub async fn a_payment_takes_each_step_once(url: &str) {
     assert!(!payments.refuse(id, "again").await.unwrap());
     assert_eq!(stored(&store, id).await.payload, None);
     assert!(!payments.begin(id, at(60)).await.unwrap());
-    assert!(payments.rebind(id, "{}", at(0), Duration::from_secs(30)).await.unwrap());
+    let known = stored(&store, id).await;
+    let rebound = payments.rebind(&known, message(None), at(0), Duration::from_secs(30));
+    assert_eq!(rebound.await.unwrap(), PaymentBound::New);
     assert!(payments.begin(id, at(60)).await.unwrap());
     assert!(payments.not_sent(id, at(30)).await.unwrap());
     assert!(payments.begin(id, at(60)).await.unwrap());
@@ -315,7 +396,6 @@ async fn fund(stores: &[Store; 2], buyer: OperatorId, now: i64) {
     let settlement = Settlement {
         payment: id,
         transaction: "0xab".to_owned(),
-        response: None,
         sale: SaleId::new(at(now)),
         event: LedgerEventId::new(at(now)),
         terms: terms(),

@@ -8,8 +8,9 @@ use types::{DisputeId, LedgerEventId, OperatorId, PaymentId, SaleId, Timestamp};
 use super::fixture::{World, agent, at, mail, new_project, open, operator, project, race};
 use super::money::{ASSET, Market, balances, dispute, give, paid_dataset, resolve, sound, terms};
 use crate::{
-    Bound, DisputeOpened, DisputeResolution, DisputeResolved, NewDeposit, NewPayment, NewPayout, NewPurchase, PaidFor,
-    PaymentBound, PayoutPicked, PayoutState, Purchased, Settled, Settlement, Store, WalletRefund,
+    Bound, DisputeOpened, DisputeResolution, DisputeResolved, NewDeposit, NewPayment, NewPayout, NewPurchase,
+    NewPurchaseAsk, PaidFor, PaymentBound, PaymentMessage, PayoutPicked, PayoutState, Purchased, Settled, Settlement,
+    Store, WalletRefund,
 };
 
 /// Wallet that buys.
@@ -58,8 +59,12 @@ pub(crate) async fn pay_from(
         pay_to: "0x2222222222222222222222222222222222222222".to_owned(),
         valid_after: 0,
         valid_before: i64::MAX,
-        payload_hash: [7; 32],
-        payload: "{}".to_owned(),
+        message: PaymentMessage {
+            payload: "{}".to_owned(),
+            payload_hash: [7; 32],
+            has_secret: false,
+            identifier: None,
+        },
         client_net: "192.0.2.1".to_owned(),
         buyer: None,
         is_owned: false,
@@ -71,7 +76,6 @@ pub(crate) async fn pay_from(
     let settlement = Settlement {
         payment: id.clone(),
         transaction: format!("transaction of {id}"),
-        response: None,
         sale: SaleId::new(at(now)),
         event: LedgerEventId::new(at(now)),
         terms: terms(),
@@ -104,6 +108,9 @@ async fn seller(store: &Store, buyer: OperatorId, number: u32) -> OperatorId {
         version: None,
         buyer,
         agent: None,
+        app: None,
+        max_price: None,
+        ask: NewPurchaseAsk::silent(at(10)),
         terms: terms(),
         now: at(10),
     };

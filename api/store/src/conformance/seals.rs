@@ -1,16 +1,16 @@
 //! Scenarios about the seals of the ledger.
 
 use types::money::MicroUsdc;
-use types::{Classify, LedgerEventId, OperatorId, Retry};
+use types::{LedgerEventId, OperatorId, Timestamp};
 
 use super::fixture::{at, open, operator, race};
-use super::money::{ASSET, balances, faults, give, grant, sound};
-use crate::{ClosedDay, Error, Granted, NewGrant, Seal, Store};
+use super::money::{ASSET, faults, give, grant, sound};
+use crate::{ClosedDay, EntryCursor, EntryFilter, Error, Granted, NewGrant, Seal, Store};
 
 /// Seconds of a day.
 const DAY: i64 = 86_400;
 
-fn seal(closed: ClosedDay) -> Seal {
+pub(super) fn seal(closed: ClosedDay) -> Seal {
     Seal {
         closed,
         key_id: "key".to_owned(),
@@ -66,7 +66,7 @@ pub async fn days_are_sealed_in_order(url: &str) {
     sound(&store).await;
 }
 
-/// A closed day takes no event, the next one does, and a repeated event of a closed day is no error.
+/// A closed day takes no event: one of that day is of the next, and a repeated event of a closed day is no error.
 pub async fn a_sealed_day_takes_no_event(url: &str) {
     let store = open(url).await;
     let bob = operator(&store, "bob@example.org").await;
@@ -75,17 +75,53 @@ pub async fn a_sealed_day_takes_no_event(url: &str) {
     // Closed, and the process ended before the signature.
     let closed = store.money().seal_next(today).await.unwrap().unwrap();
     for now in [1, -DAY] {
-        let refused = granted(&store, bob, now).await.unwrap_err();
-        assert!(matches!(refused, Error::Sealed { .. }), "{refused:?}");
-        assert_eq!(refused.retry(), Retry::Backoff);
+        granted(&store, bob, now).await.unwrap();
     }
     assert_eq!(grant(&store, bob, 100, false, "g").await, Granted::Repeated);
-    assert_eq!(balances(&store, bob).await.credits, MicroUsdc(100));
-    granted(&store, bob, DAY).await.unwrap();
+    granted(&store, bob, DAY + 5).await.unwrap();
+    let opened = Timestamp::of_day(today + 1);
+    assert_eq!(times(&store, bob).await, [at(DAY + 5), opened, opened, at(0)]);
     // The next process goes on with the closed day, and finds the same hash.
     assert_eq!(store.money().seal_next(today + 9).await.unwrap(), Some(closed));
     assert!(store.money().seal_put(seal(closed)).await.unwrap());
+    sealed(&store, today + 1).await.unwrap();
     sound(&store).await;
+}
+
+/// A clock that ran ahead, even for a year, and is set back stops nothing: what happens then is of the first open day,
+/// until the clock is there again.
+pub async fn a_clock_that_is_set_back_does_not_stop_the_ledger(url: &str) {
+    const AHEAD: i64 = 400;
+    let store = open(url).await;
+    let bob = operator(&store, "bob@example.org").await;
+    let today = at(0).day();
+    give(&store, bob, 100, false, "g").await;
+    while sealed(&store, today + AHEAD - 1).await.is_some() {}
+    assert_eq!(
+        store.money().newest_closed_day().await.unwrap(),
+        Some(today + AHEAD - 1)
+    );
+    let opened = Timestamp::of_day(today + AHEAD);
+    for now in 10..20 {
+        granted(&store, bob, now).await.unwrap();
+    }
+    let found = times(&store, bob).await;
+    assert!(found[..10].iter().all(|at| *at == opened), "{found:?}");
+    // The clock is wrong once more, for a day; that one is sealed like any other.
+    assert_eq!(sealed(&store, today + AHEAD).await.unwrap().day, today + AHEAD);
+    granted(&store, bob, 30).await.unwrap();
+    assert_eq!(times(&store, bob).await[0], Timestamp::of_day(today + AHEAD + 1));
+    let caught_up = (AHEAD + 2) * DAY + 7;
+    granted(&store, bob, caught_up).await.unwrap();
+    assert_eq!(times(&store, bob).await[0], at(caught_up));
+    sound(&store).await;
+}
+
+/// Times of the events of an operator's credits, the newest first.
+async fn times(store: &Store, operator: OperatorId) -> Vec<Timestamp> {
+    let money = store.money();
+    let reading = money.journal(ASSET, operator, EntryFilter::default(), EntryCursor::NEWEST, 50);
+    reading.await.unwrap().0.iter().map(|entry| entry.at).collect()
 }
 
 /// Of many processes that seal a day, one puts the seal, and all find the same hash.
@@ -164,7 +200,62 @@ pub async fn an_altered_day_breaks_its_seal(url: &str) {
     assert!(found.iter().any(|fault| fault.rule == "M4"), "{found:?}");
 }
 
-async fn run(store: &Store, text: String) {
+/// The movements of a day come in pages, in the order in which they are hashed, and no other day's.
+pub async fn the_movements_of_a_day_are_those_that_are_sealed(url: &str) {
+    let store = open(url).await;
+    let bob = operator(&store, "bob@example.org").await;
+    let today = at(0).day();
+    for number in 0..600 {
+        granted(&store, bob, 600 - number).await.unwrap();
+    }
+    granted(&store, bob, DAY).await.unwrap();
+    let closed = sealed(&store, today).await.unwrap();
+    let (mut after, mut found) = (String::new(), Vec::new());
+    loop {
+        let page = store.money().movements(today, &after).await.unwrap();
+        let Some(last) = page.last() else { break };
+        after.clone_from(&last.id);
+        found.extend(page);
+    }
+    assert_eq!(found.len(), 600);
+    assert!(found.is_sorted_by(|one, next| (&one.id, one.line) < (&next.id, next.line)));
+    // As the format has it.
+    let mut hasher = blake3::Hasher::new();
+    hasher
+        .update(b"sluice-ledger-day-1\n")
+        .update(&closed.before)
+        .update(&today.to_le_bytes());
+    for moved in &found {
+        for text in [
+            &moved.id,
+            &moved.asset,
+            &moved.kind,
+            &moved.key,
+            &moved.subject,
+            &moved.actor,
+            &moved.debit_account,
+            &moved.credit_account,
+        ] {
+            hasher
+                .update(&(text.len() as u64).to_le_bytes())
+                .update(text.as_bytes());
+        }
+        for number in [
+            moved.at,
+            moved.line,
+            moved.amount,
+            moved.debit_seq,
+            moved.debit_after,
+            moved.credit_seq,
+            moved.credit_after,
+        ] {
+            hasher.update(&number.to_le_bytes());
+        }
+    }
+    assert_eq!(*hasher.finalize().as_bytes(), closed.hash);
+}
+
+pub(super) async fn run(store: &Store, text: String) {
     let running = store.write_aside(move |cx| {
         Box::pin(async move {
             sqlx::query(sqlx::AssertSqlSafe(text)).execute(cx).await?;

@@ -2,12 +2,13 @@
 //!
 //! Invariant: read only. Each rule has a number that never changes, and names what breaks it.
 
+mod journal;
 mod statements;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pay::{AccountKind, AccountSide, BLOCK_BYTES, Brackets, DEFAULT_DATASET_PRICE, EventKind, UNIT_DEFAULT};
+use pay::{AccountKind, AccountSide, BLOCK_BYTES, Brackets, DEFAULT_DATASET_PRICE, UNIT_DEFAULT};
 use types::Timestamp;
 use types::money::MicroUsdc;
 
@@ -75,21 +76,6 @@ const FORGOTTEN: Duration = Duration::from_hours(1);
 /// Time by which the clocks of two replicas may differ.
 const SKEW: Duration = Duration::from_mins(1);
 
-/// Movements of every account: account, number, balance after, signed change.
-// Each transfer is seen from both of its accounts, and by the side of the account it raises or lowers
-// it.
-const MOVES: &str = "
-    WITH moves AS (
-        SELECT debit_account AS account, debit_seq AS seq, debit_after AS after, amount AS debit, 0 AS credit
-        FROM ledger_transfers
-        UNION ALL
-        SELECT credit_account, credit_seq, credit_after, 0, amount FROM ledger_transfers),
-    signed AS (
-        SELECT moves.account AS account, moves.seq AS seq, moves.after AS after,
-               CASE WHEN ledger_accounts.side = 'debit' THEN moves.debit - moves.credit
-                    ELSE moves.credit - moves.debit END AS effect
-        FROM moves JOIN ledger_accounts ON ledger_accounts.id = moves.account)";
-
 impl Money<'_> {
     /// Returns what breaks a rule, up to `limit` subjects of each. The treasury is compared with the chain by
     /// [`Treasury::fault`](super::Treasury::fault).
@@ -106,10 +92,9 @@ impl Money<'_> {
             self.collect(&mut faults, rule, problem, &format!("{text} LIMIT {limit}"))
                 .await?;
         }
-        self.moves(&mut faults, limit).await?;
-        self.shapes(&mut faults).await?;
+        self.journal_holds(&mut faults, limit).await?;
         self.sums(&mut faults).await?;
-        self.sealed_days(&mut faults, limit).await?;
+        self.chain_of_seals(&mut faults, limit).await?;
         self.fees(&mut faults, limit).await?;
         for (rule, kind, balance) in BALANCES {
             let text = format!(
@@ -155,79 +140,6 @@ impl Money<'_> {
                 .collect::<Result<Vec<_>, Error>>()
         });
         faults.extend(found.await?);
-        Ok(())
-    }
-
-    /// Proves each account: its movements are numbered without a gap, each balance follows from the one before, and the
-    /// last one is that of the account.
-    async fn moves(&self, faults: &mut Vec<MoneyFault>, limit: u32) -> Result<(), Error> {
-        // Numbers from 1 without a gap prove that no movement was removed; the balance before proves
-        // each amount.
-        let broken = format!(
-            "{MOVES},
-             steps AS (
-                 SELECT account, seq, after, effect,
-                        LAG(after, 1, CAST(0 AS BIGINT)) OVER (PARTITION BY account ORDER BY seq) AS before,
-                        ROW_NUMBER() OVER (PARTITION BY account ORDER BY seq) AS number
-                 FROM signed)
-             SELECT DISTINCT account AS subject FROM steps WHERE seq <> number OR after <> before + effect LIMIT {limit}"
-        );
-        self.collect(
-            faults,
-            "M2",
-            "the movements of the account do not follow each other",
-            &broken,
-        )
-        .await?;
-        let unequal = format!(
-            "{MOVES},
-             totals AS (SELECT account, COUNT(*) AS moves, CAST(SUM(effect) AS BIGINT) AS balance
-                        FROM signed GROUP BY account)
-             SELECT ledger_accounts.id AS subject FROM ledger_accounts
-             LEFT JOIN totals ON totals.account = ledger_accounts.id
-             WHERE ledger_accounts.balance <> COALESCE(totals.balance, 0)
-                OR ledger_accounts.moves <> COALESCE(totals.moves, 0) LIMIT {limit}"
-        );
-        self.collect(faults, "M2", "the balance is not that of the movements", &unequal)
-            .await
-    }
-
-    /// Checks that every kind of event moves between the kinds of accounts that it may.
-    async fn shapes(&self, faults: &mut Vec<MoneyFault>) -> Result<(), Error> {
-        let pairs: Vec<(String, String, String)> = self
-            .0
-            .read(async {
-                let rows = sql!(
-                    "SELECT DISTINCT ledger_events.kind AS kind, debits.kind AS debit, credits.kind AS credit
-                     FROM ledger_transfers JOIN ledger_events ON ledger_events.id = ledger_transfers.event_id
-                     JOIN ledger_accounts AS debits ON debits.id = ledger_transfers.debit_account
-                     JOIN ledger_accounts AS credits ON credits.id = ledger_transfers.credit_account"
-                )
-                .rows(&mut self.0.readers())
-                .await?;
-                rows.iter()
-                    .map(|row| Ok((row.get("kind")?, row.get("debit")?, row.get("credit")?)))
-                    .collect::<Result<Vec<_>, Error>>()
-            })
-            .await?;
-        // Compared by the code that posts, so that a kind of event has its shape in one place.
-        for (kind, debit, credit) in pairs {
-            let allowed = match (
-                EventKind::parse(&kind),
-                AccountKind::parse(&debit),
-                AccountKind::parse(&credit),
-            ) {
-                (Some(kind), Some(debit), Some(credit)) => kind.allows(debit, credit),
-                _ => false,
-            };
-            if !allowed {
-                faults.push(MoneyFault {
-                    rule: "M1",
-                    subject: format!("{kind}: {debit} to {credit}"),
-                    problem: "an event of this kind has no such movement",
-                });
-            }
-        }
         Ok(())
     }
 

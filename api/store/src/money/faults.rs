@@ -77,6 +77,21 @@ pub(super) async fn write_stale(cx: &mut AnyConnection, account: &str) -> Result
     Ok(())
 }
 
+/// Sets the counters of an owner to what they were before its latest charge, as a charge does that reads them outside of
+/// its transaction.
+pub(super) async fn write_stale_counter(cx: &mut AnyConnection, owner: &str) -> Result<(), Error> {
+    sqlx::query(
+        "UPDATE spend_used SET used = used - COALESCE((
+             SELECT amount FROM spends WHERE owner = $1 AND (day = period OR month = period)
+             ORDER BY event_id DESC LIMIT 1), 0)
+         WHERE owner = $1",
+    )
+    .bind(owner.to_owned())
+    .execute(cx)
+    .await?;
+    Ok(())
+}
+
 /// Puts the sales of a release on hold again, so that the next one releases them again.
 pub(super) async fn hold_again(cx: &mut AnyConnection, release: &str) -> Result<(), Error> {
     sqlx::query("UPDATE sales SET state = 'held' WHERE release_event = $1")

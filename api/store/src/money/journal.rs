@@ -125,6 +125,26 @@ impl Money<'_> {
         Ok((page, more.then_some(next)))
     }
 
+    /// Returns the instant before which the movements of an operator's credits are archived, if some are.
+    ///
+    /// # Errors
+    /// A database that does not answer.
+    pub async fn archived_before(&self, asset: &str, operator: OperatorId) -> Result<Option<Timestamp>, Error> {
+        let accounts = [AccountKind::Credits, AccountKind::Given].map(|kind| Account::of(kind, operator).id(asset));
+        let [credits, given] = accounts;
+        let reading = self.0.read(async {
+            let newest: Option<i64> = sql!(
+                "SELECT MAX(month) FROM ledger_openings WHERE account IN ($1, $2)",
+                credits,
+                given
+            )
+            .scalar(&mut self.0.readers())
+            .await?;
+            Ok(newest.map(|month| Timestamp::of_month(month).next_month()))
+        });
+        reading.await
+    }
+
     async fn entries(
         &self,
         asset: &str,

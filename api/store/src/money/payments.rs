@@ -23,8 +23,6 @@ pub struct Settlement {
     pub payment: String,
     /// Hash of the transaction.
     pub transaction: String,
-    /// Answer of the facilitator, without any signature.
-    pub response: Option<String>,
     /// Id of the sale, if an item was bought.
     pub sale: SaleId,
     /// Id of the event of the ledger.
@@ -78,15 +76,13 @@ impl Money<'_> {
             .write_aside(tx!(async move |cx| {
                 let row = sql!(
                     "UPDATE payments
-                     SET state = 'settled', transaction_hash = $2, settle_response = $3, settled_at = $4,
-                         payload = NULL, reason = NULL,
-                         sale_id = CASE WHEN item_kind = 'pack' THEN NULL ELSE $5 END
+                     SET state = 'settled', transaction_hash = $2, settled_at = $3, payload = NULL, reason = NULL,
+                         sale_id = CASE WHEN item_kind = 'pack' THEN NULL ELSE $4 END
                      WHERE id = $1 AND state IN ('settling', 'unknown', 'failed')
                      RETURNING network, asset, payer, item_kind, item_id, version, unit_version, amount,
                                buyer_operator",
                     new.payment.as_str(),
                     new.transaction.as_str(),
-                    new.response.as_deref(),
                     new.now,
                     new.sale
                 )
@@ -143,6 +139,7 @@ impl Money<'_> {
                     fee: &new.terms.fee,
                     window: new.terms.dispute_window,
                     payment: Some(new.payment.clone()),
+                    approval: None,
                     now: new.now,
                 }
                 .sale();

@@ -9,7 +9,7 @@ use pay::{Account, Event};
 use sqlx::AnyConnection;
 use types::{LedgerEventId, Timestamp, mutate};
 
-use super::seals::refuse_sealed;
+use super::seals::open_time;
 use crate::Error;
 use crate::query::{sql, text};
 use crate::row::{Columns, Row as _, row};
@@ -21,6 +21,7 @@ pub(crate) struct Posting<'a> {
     /// Asset of the ledger.
     pub(crate) asset: &'a str,
     pub(crate) event: &'a Event,
+    /// Time of the event, by the clock. It is posted at a later one if the day is closed.
     pub(crate) at: Timestamp,
     /// Item, sale or reference of the event.
     pub(crate) subject: &'a str,
@@ -53,7 +54,7 @@ row! {
 
 /// Writes an event with its movements and changes the balances.
 pub(crate) async fn post(cx: &mut AnyConnection, posting: &Posting<'_>) -> Result<Posted, Error> {
-    let Posting { event, asset, at, .. } = *posting;
+    let Posting { event, asset, .. } = *posting;
     if event.lines.is_empty() {
         // An event without a movement would prove nothing.
         return Err(Error::Range {
@@ -61,6 +62,7 @@ pub(crate) async fn post(cx: &mut AnyConnection, posting: &Posting<'_>) -> Resul
             value: 0,
         });
     }
+    let at = open_time(cx, posting.at).await?;
     let id = posting.id.to_string();
     let added = sql!(
         "INSERT INTO ledger_events (id, asset, kind, key, at, month, subject, actor)
@@ -81,7 +83,6 @@ pub(crate) async fn post(cx: &mut AnyConnection, posting: &Posting<'_>) -> Resul
     if added == 0 {
         return Ok(Posted::Repeated);
     }
-    refuse_sealed(cx, at).await?;
     // Sorted by kind, so that two events lock their accounts in the same order.
     let mut moves: BTreeMap<Account, (i64, i64)> = BTreeMap::new();
     for line in &event.lines {

@@ -8,7 +8,7 @@ use pay::{Brackets, Event, Split};
 use sqlx::AnyConnection;
 use types::money::MicroUsdc;
 use types::vocabulary::{ItemKind, PaidWith, PointsKind};
-use types::{AgentId, LedgerEventId, OperatorId, SaleId, Timestamp, mutate};
+use types::{AgentId, ApprovalId, LedgerEventId, OperatorId, SaleId, Timestamp, mutate};
 
 use super::entitlements::{self, Owner};
 use super::post::{Posted, Posting, post};
@@ -68,6 +68,8 @@ row! {
         pub state: SaleState = "sales.state AS state",
         /// Id of the payment by x402, if it was one.
         pub payment: Option<String> = "sales.payment_id AS payment_id",
+        /// Yes of a person that bought it, if one did.
+        pub approval: Option<ApprovalId> = "sales.approval_id AS approval_id",
     }
 }
 
@@ -114,6 +116,7 @@ pub(crate) struct NewSale<'a> {
     pub(crate) fee: &'a Brackets,
     pub(crate) window: Duration,
     pub(crate) payment: Option<String>,
+    pub(crate) approval: Option<ApprovalId>,
     pub(crate) now: Timestamp,
 }
 
@@ -155,6 +158,7 @@ impl NewSale<'_> {
                 PaidWith::Credits | PaidWith::X402 => SaleState::Held,
             },
             payment: self.payment.clone(),
+            approval: self.approval,
         }
     }
 }
@@ -224,8 +228,9 @@ async fn insert(cx: &mut AnyConnection, sale: &Sale) -> Result<(), Error> {
     sql!(
         "INSERT INTO sales
              (id, asset, item_kind, item_id, version, unit_version, seller_operator, seller_agent, buyer_operator,
-              buyer_wallet, agent_id, paid_with, price, fee, share, fee_brackets, sold_at, release_at, state, payment_id)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)",
+              buyer_wallet, agent_id, paid_with, price, fee, share, fee_brackets, sold_at, release_at, state, payment_id,
+              approval_id)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)",
         sale.id,
         sale.asset.as_str(),
         sale.kind,
@@ -245,7 +250,8 @@ async fn insert(cx: &mut AnyConnection, sale: &Sale) -> Result<(), Error> {
         sale.sold_at,
         sale.release_at,
         sale.state,
-        sale.payment.as_deref()
+        sale.payment.as_deref(),
+        sale.approval
     )
     .run(cx)
     .await?;

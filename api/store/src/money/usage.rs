@@ -5,10 +5,12 @@
 
 use pay::{Account, AccountKind, BLOCK_BYTES, Event};
 use types::money::MicroUsdc;
+use types::vocabulary::SpendKind;
 use types::{LedgerEventId, OperatorId, Timestamp};
 
 use super::Money;
 use super::post::{Posted, Posting, locked_balance, post};
+use super::spending::{self, SpendCapped, SpendCharge, Spender};
 use crate::Error;
 use crate::query::{sql, tx};
 use crate::row::{Columns, bigint};
@@ -35,8 +37,8 @@ pub struct EgressLease {
     pub block: MicroUsdc,
     /// Id of the event of the ledger, should blocks be paid.
     pub event: LedgerEventId,
-    /// Agent that reads; empty if none does.
-    pub actor: String,
+    /// Agent that reads, with its app; `None` if none does. Its counters of the day and the month take what is paid.
+    pub spender: Option<Spender>,
     /// Time of the lease.
     pub now: Timestamp,
 }
@@ -53,6 +55,13 @@ pub enum EgressLeased {
         need: MicroUsdc,
         /// Bought credits; 0 if the caller may not spend.
         balance: MicroUsdc,
+    },
+    /// The blocks that are missing do not fit a cap of the agent or the app.
+    Capped {
+        /// Charge that was missing.
+        need: MicroUsdc,
+        /// The cap.
+        capped: SpendCapped,
     },
     /// The platform sends no more this month.
     PlatformFull,
@@ -98,6 +107,15 @@ impl Money<'_> {
                         let balance = MicroUsdc(0);
                         return Ok(Change::Undo(EgressLeased::Short { need, balance }));
                     };
+                    let charge = SpendCharge {
+                        kind: SpendKind::Usage,
+                        amount: need,
+                        now: lease.now,
+                    };
+                    let counted = match spending::count(cx, lease.spender, charge).await? {
+                        Ok(counted) => counted,
+                        Err(capped) => return Ok(Change::Undo(EgressLeased::Capped { need, capped })),
+                    };
                     let credits = Account::of(AccountKind::Credits, payer);
                     let balance = locked_balance(cx, &lease.asset, credits).await?;
                     if balance < need.0 {
@@ -120,12 +138,16 @@ impl Money<'_> {
                         event: &event,
                         at: lease.now,
                         subject: "",
-                        actor: &lease.actor,
+                        actor: &lease
+                            .spender
+                            .map(|spender| spender.agent.to_string())
+                            .unwrap_or_default(),
                     };
                     if post(cx, &posting).await? != Posted::Done {
                         let balance = MicroUsdc(balance);
                         return Ok(Change::Undo(EgressLeased::Short { need, balance }));
                     }
+                    counted.note(cx, lease.event, None).await?;
                 }
                 // The row of the platform is the busiest, so it is locked last.
                 sql!(

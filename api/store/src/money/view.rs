@@ -5,6 +5,7 @@ use types::money::MicroUsdc;
 use types::vocabulary::ItemKind;
 use types::{OperatorId, SaleId, Timestamp};
 
+use super::entitlements::Owner;
 use super::{Money, Sale};
 use crate::Error;
 use crate::query::{sql, text};
@@ -52,6 +53,18 @@ row! {
         pub agent_name: Option<String>,
     }
 }
+
+/// Statement that reads sales with the names of what was sold and who bought it.
+const BOUGHT: &str = text!(
+    "SELECT ",
+    Sale::COLUMNS,
+    ", projects.slug AS slug, COALESCE(projects.title, units.title) AS title, agents.name AS agent_name
+     FROM sales
+     LEFT JOIN projects ON sales.item_kind = 'dataset' AND projects.id = sales.item_id
+     LEFT JOIN chains ON sales.item_kind = 'unit' AND chains.id = sales.item_id
+     LEFT JOIN units ON units.id = chains.latest_unit
+     LEFT JOIN agents ON agents.id = sales.agent_id"
+);
 
 impl Money<'_> {
     /// Returns the balances of an operator; zeros for one without money.
@@ -155,16 +168,8 @@ impl Money<'_> {
         self.0
             .all(sql!(
                 text!(
-                    "SELECT ",
-                    Sale::COLUMNS,
-                    ", projects.slug AS slug, COALESCE(projects.title, units.title) AS title,
-                       agents.name AS agent_name
-                     FROM sales
-                     LEFT JOIN projects ON sales.item_kind = 'dataset' AND projects.id = sales.item_id
-                     LEFT JOIN chains ON sales.item_kind = 'unit' AND chains.id = sales.item_id
-                     LEFT JOIN units ON units.id = chains.latest_unit
-                     LEFT JOIN agents ON agents.id = sales.agent_id
-                     WHERE sales.buyer_operator = $1
+                    BOUGHT,
+                    " WHERE sales.buyer_operator = $1
                        AND ($2 = '' OR (sales.sold_at, sales.id) <
                                        (SELECT last.sold_at, last.id FROM sales AS last
                                         WHERE last.id = $2 AND last.buyer_operator = $1))
@@ -173,6 +178,33 @@ impl Money<'_> {
                 buyer,
                 before.map(|id| id.to_string()).unwrap_or_default(),
                 limit
+            ))
+            .await
+    }
+
+    /// Returns a purchase of an operator, by its sale.
+    pub async fn purchase_by_sale(&self, buyer: OperatorId, sale: SaleId) -> Result<Option<Bought>, Error> {
+        self.0
+            .optional(sql!(
+                text!(BOUGHT, " WHERE sales.id = $1 AND sales.buyer_operator = $2"),
+                sale,
+                buyer
+            ))
+            .await
+    }
+
+    /// Returns the purchase by which an operator may read an item: of the highest version, for a dataset.
+    pub async fn purchase_of(&self, buyer: OperatorId, kind: ItemKind, item: &str) -> Result<Option<Bought>, Error> {
+        self.0
+            .optional(sql!(
+                text!(
+                    BOUGHT,
+                    " JOIN entitlements ON entitlements.sale_id = sales.id
+                     WHERE entitlements.owner = $1 AND entitlements.item_kind = $2 AND entitlements.item_id = $3"
+                ),
+                Owner::Operator(buyer).to_string(),
+                kind,
+                item
             ))
             .await
     }

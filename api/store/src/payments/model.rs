@@ -48,10 +48,8 @@ pub struct NewPayment {
     pub valid_after: i64,
     /// Second before which it is valid.
     pub valid_before: i64,
-    /// Hash of the payment.
-    pub payload_hash: [u8; 32],
-    /// Message to the facilitator, as JSON. It has the signature.
-    pub payload: String,
+    /// Message that the payer sent.
+    pub message: PaymentMessage,
     /// Network of the client.
     pub client_net: String,
     /// Operator whose proved wallet pays.
@@ -62,6 +60,19 @@ pub struct NewPayment {
     pub now: Timestamp,
     /// Time for which nobody else binds the item for the wallet.
     pub lease: Duration,
+}
+
+/// Message that carries an authorization.
+#[derive(Clone, Debug)]
+pub struct PaymentMessage {
+    /// Message to the facilitator, as JSON. It has the signature.
+    pub payload: String,
+    /// Hash of the message as it arrived.
+    pub payload_hash: [u8; 32],
+    /// True if the message has something that is not published with the transfer.
+    pub has_secret: bool,
+    /// Identifier that the payer gave the payment.
+    pub identifier: Option<String>,
 }
 
 row! {
@@ -90,8 +101,12 @@ row! {
         pub valid_after: i64,
         /// Second before which it is valid.
         pub valid_before: i64,
+        /// Hash of the message as it arrived.
+        pub payload_hash: [u8; 32],
         /// Message to the facilitator; `None` at a final state.
         pub payload: Option<String>,
+        /// True if the message has something that is not published with the transfer.
+        pub has_secret: bool,
         /// Network of the client that sent it first.
         pub client_net: String,
         /// Operator whose proved wallet pays.
@@ -110,6 +125,8 @@ row! {
         pub bound_at: Timestamp,
         /// Time of settling.
         pub settled_at: Option<Timestamp>,
+        /// Receipt that was signed, as a compact JWS.
+        pub receipt: Option<String> = "settle_response",
         /// Sale that it paid for.
         pub sale_id: Option<String>,
     }
@@ -124,6 +141,8 @@ pub enum PaymentBound {
     Known(Box<Payment>),
     /// Another payment of the wallet for the item is open.
     Open,
+    /// The payer gave the identifier to another payment.
+    IdentifierReused,
 }
 
 /// Changes of a payment that was found unsettled.

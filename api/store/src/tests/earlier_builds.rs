@@ -3,7 +3,17 @@
 use super::*;
 
 /// Statements that undo the migrations from 8 on, which both engines take.
-const UNDO_ACCOUNTS_AND_FLOW: [&str; 124] = [
+const UNDO_ACCOUNTS_AND_FLOW: [&str; 134] = [
+    "DROP TABLE approvals",
+    "DROP TABLE spends",
+    "DROP TABLE spend_used",
+    "DROP TABLE spend_limits",
+    "ALTER TABLE sales DROP COLUMN approval_id",
+    "ALTER TABLE sales DROP COLUMN receipt",
+    "ALTER TABLE oauth_codes DROP COLUMN per_month",
+    "ALTER TABLE oauth_codes DROP COLUMN approve_above",
+    "DELETE FROM service_state WHERE name = 'spends'",
+    "DELETE FROM _sqlx_migrations WHERE version = 31",
     "DROP TABLE profile_work",
     "DROP TABLE profiles",
     "ALTER TABLE projects DROP COLUMN preview_rows",
@@ -131,6 +141,20 @@ const UNDO_ACCOUNTS_AND_FLOW: [&str; 124] = [
     "DELETE FROM _sqlx_migrations WHERE version = 8",
 ];
 
+/// Undoes migrations, with what only `PostgreSQL` has of them.
+async fn undo(pool: &sqlx::AnyPool, statements: impl IntoIterator<Item = &'static str>) {
+    let mut connection = pool.acquire().await.unwrap();
+    if connection.backend_name() == "PostgreSQL" {
+        sqlx::query("DROP FUNCTION spends_fixed() CASCADE")
+            .execute(&mut *connection)
+            .await
+            .unwrap();
+    }
+    for statement in statements {
+        sqlx::query(statement).execute(&mut *connection).await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn vectors_of_whole_texts_stay_as_the_first_piece() {
     let (url, _folder) = fresh_file();
@@ -184,6 +208,7 @@ async fn who_contributed_before_there_were_sums_is_counted() {
         "DROP TABLE payments",
         "DROP TABLE payouts",
         "DROP TABLE ledger_transfers",
+        "DROP TABLE ledger_openings",
         "DROP TABLE ledger_events",
         "DROP TABLE ledger_accounts",
         "DROP TABLE item_prices",
@@ -200,9 +225,7 @@ async fn who_contributed_before_there_were_sums_is_counted() {
         "ALTER TABLE contributions DROP COLUMN loss",
         "DELETE FROM _sqlx_migrations WHERE version >= 5",
     ];
-    for earlier in UNDO_ACCOUNTS_AND_FLOW.into_iter().chain(earlier) {
-        sqlx::query(earlier).execute(&pool).await.unwrap();
-    }
+    undo(&pool, UNDO_ACCOUNTS_AND_FLOW.into_iter().chain(earlier)).await;
     pool.close().await;
     for schema in [Schema::Current, Schema::Made] {
         let options = Options {
@@ -242,9 +265,7 @@ async fn names_are_folded_anew(url: &str) {
     sqlx::any::install_default_drivers();
     let pool = sqlx::AnyPool::connect(url).await.unwrap();
     let earlier = ["DELETE FROM _sqlx_migrations WHERE version = 6"];
-    for earlier in UNDO_ACCOUNTS_AND_FLOW.into_iter().chain(earlier) {
-        sqlx::query(earlier).execute(&pool).await.unwrap();
-    }
+    undo(&pool, UNDO_ACCOUNTS_AND_FLOW.into_iter().chain(earlier)).await;
     pool.close().await;
     let store = Store::connect(url, Options::default()).await.unwrap();
     for (skeleton, expected) in [
@@ -291,9 +312,7 @@ async fn pairs_of_a_mailbox_keep_signing_in(url: &str) {
     let pool = sqlx::AnyPool::connect(url).await.unwrap();
     // Those of the migrations from 22 on.
     let since_mailboxes = |earlier: &&str| *earlier != "DROP TABLE ledger_seals";
-    for earlier in UNDO_ACCOUNTS_AND_FLOW.into_iter().take_while(since_mailboxes) {
-        sqlx::query(earlier).execute(&pool).await.unwrap();
-    }
+    undo(&pool, UNDO_ACCOUNTS_AND_FLOW.into_iter().take_while(since_mailboxes)).await;
     pool.close().await;
     let store = Store::connect(url, Options::default()).await.unwrap();
     for email in pair {
@@ -331,9 +350,7 @@ async fn accounts_of_an_earlier_build_are_active(url: &str) {
     store.close().await;
     sqlx::any::install_default_drivers();
     let pool = sqlx::AnyPool::connect(url).await.unwrap();
-    for earlier in UNDO_ACCOUNTS_AND_FLOW {
-        sqlx::query(earlier).execute(&pool).await.unwrap();
-    }
+    undo(&pool, UNDO_ACCOUNTS_AND_FLOW).await;
     pool.close().await;
     let store = Store::connect(url, Options::default()).await.unwrap();
     for secret in [token, key] {
@@ -374,9 +391,7 @@ async fn allowances_and_batches_of_an_earlier_build_are_kept(url: &str) {
     store.close().await;
     sqlx::any::install_default_drivers();
     let pool = sqlx::AnyPool::connect(url).await.unwrap();
-    for earlier in UNDO_ACCOUNTS_AND_FLOW {
-        sqlx::query(earlier).execute(&pool).await.unwrap();
-    }
+    undo(&pool, UNDO_ACCOUNTS_AND_FLOW).await;
     for earlier in [
         format!(
             "INSERT INTO allowances (operator_id, day, used) VALUES ('{}', 7, 3)",

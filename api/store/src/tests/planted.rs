@@ -5,7 +5,7 @@ use std::pin::Pin;
 use types::fault::{InjectedBug, turns_red};
 
 use super::fresh_file;
-use crate::conformance::{money, payouts};
+use crate::conformance::{approval_changes, money, payouts, spending};
 
 type Running<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
@@ -21,7 +21,7 @@ fn run(scenario: Scenario) {
 
 #[test]
 fn every_planted_bug_of_money_turns_a_scenario_red() {
-    let planted: [(InjectedBug, Scenario); 4] = [
+    let planted: [(InjectedBug, Scenario); 7] = [
         (InjectedBug::PayoutKeyless, |url| {
             Box::pin(payouts::the_treasury_is_promised_once(url))
         }),
@@ -33,6 +33,15 @@ fn every_planted_bug_of_money_turns_a_scenario_red() {
         }),
         (InjectedBug::TrialPays, |url| {
             Box::pin(money::a_trial_sale_is_refunded_in_given_credits(url))
+        }),
+        (InjectedBug::AppUncapped, |url| {
+            Box::pin(spending::an_app_spends_within_its_caps_and_those_of_its_agent(url))
+        }),
+        (InjectedBug::StaleCounter, |url| {
+            Box::pin(spending::a_purchase_fits_the_cap_of_one(url))
+        }),
+        (InjectedBug::YesWithoutPrice, |url| {
+            Box::pin(approval_changes::a_yes_never_pays_more_than_was_shown(url))
         }),
     ];
     for (bug, scenario) in planted {

@@ -7,9 +7,9 @@ use std::collections::HashSet;
 use serde_json::Value;
 use types::Version;
 
-use super::{DOCUMENT_NAME, KeyEndorsement, Manifest, Part, Signature, VerifiedManifest, unaddressed};
+use super::{DOCUMENT_NAME, Manifest, Part, Signature, VerifiedManifest, unaddressed};
 use crate::json::{object, signed_bytes, typed};
-use crate::{Error, Keys, Root, Status};
+use crate::{Error, Keys, Root};
 
 /// The longest name of a part, in bytes.
 const MAX_PART_NAME_BYTES: usize = 200;
@@ -23,51 +23,13 @@ impl VerifiedManifest {
         let signature: Signature = typed(DOCUMENT_NAME, "/signature", signature)?;
         let manifest: Manifest = typed(DOCUMENT_NAME, "", addressed.clone().into())?;
         let bytes = signed_bytes(manifest.format.name(), unaddressed(addressed));
-        may_sign(&manifest, &signature, keys, &bytes)?;
+        signature.holds(DOCUMENT_NAME, manifest.issued_at, &bytes, keys)?;
         shape(&manifest)?;
         Ok(Self {
             received,
             manifest,
             key: signature.key_id,
         })
-    }
-}
-
-/// Verifies the signature and the right of the key to make it.
-fn may_sign(manifest: &Manifest, signature: &Signature, keys: &Keys, bytes: &[u8]) -> Result<(), Error> {
-    let named = signature.key_id;
-    let key = keys.get(named).ok_or(Error::UnknownKey { key: named })?;
-    if signature.public_key != key.public_key {
-        return Err(Error::OtherPublicKey { key: named });
-    }
-    // Revocation is checked first, because a stolen key can sign anything, with any time of
-    // issue.
-    if let (Status::Revoked, Some(at)) = (key.status, key.revoked_at) {
-        return Err(Error::Revoked {
-            key: named,
-            at,
-            reason: key.reason.clone().unwrap_or_default(),
-        });
-    }
-    // The endorsement is not signed by the manifest's key, so it is compared with the verified
-    // document.
-    if signature.endorsement != KeyEndorsement::of(key) {
-        return Err(Error::Chain {
-            key: named,
-            problem: "the endorsement in the manifest is not the one in the keys document",
-        });
-    }
-    if !key.public_key.verifies(bytes, &signature.value) {
-        return Err(Error::Signature { what: DOCUMENT_NAME });
-    }
-    // A retired key still counts for manifests that were issued before its retirement.
-    match key.retired_at {
-        Some(at) if manifest.issued_at > at => Err(Error::Retired {
-            key: named,
-            at,
-            issued_at: manifest.issued_at,
-        }),
-        _ => Ok(()),
     }
 }
 

@@ -1,4 +1,7 @@
-//! Commands about payments by x402, payouts and refunds.
+//! Commands about payments by x402, payouts, refunds and the ledger.
+
+use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 
@@ -77,4 +80,101 @@ pub struct PayoutDecision {
     /// It moved no money
     #[arg(long)]
     pub failed: bool,
+}
+
+/// Commands for the ledger of money.
+#[derive(Clone, Debug, Subcommand)]
+pub enum LedgerCommand {
+    /// Move the movements of whole months, which are sealed to their last day, out of the database into files
+    Archive {
+        /// The first month that stays, such as `2025-11`
+        #[arg(long, value_name = "MONTH")]
+        before: LedgerMonth,
+    },
+    /// Write the movements of a sealed UTC day with their seals into a file, for others to check
+    Day {
+        /// The day, such as `2026-11-27`
+        #[arg(value_name = "DAY")]
+        day: LedgerDay,
+        /// The file to write, which must not be there
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+/// A UTC month, counted from January 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LedgerMonth(pub i64);
+
+impl FromStr for LedgerMonth {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        // `2025-1` would be a valid time too, with the text that follows.
+        let is_long_enough = text.len() == "2025-11".len();
+        let begin = format!("{text}-01T00:00:00Z").parse::<types::Timestamp>();
+        let begin = begin.ok().filter(|_| is_long_enough);
+        begin
+            .map(|begin| Self(begin.month()))
+            .ok_or("not a month as in `2025-11`")
+    }
+}
+
+/// A UTC day, counted from 1970-01-01.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LedgerDay(pub i64);
+
+impl FromStr for LedgerDay {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let midnight = format!("{text}T00:00:00Z");
+        // A text with more in it could be another time of the day.
+        let begin = midnight.parse::<types::Timestamp>().ok();
+        begin
+            .filter(|begin| begin.to_string() == midnight)
+            .map(|begin| Self(begin.day()))
+            .ok_or("not a day as in `2026-11-27`")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_has_one_spelling() {
+        assert_eq!("1970-01-02".parse(), Ok(LedgerDay(1)));
+        assert_eq!("2026-11-27".parse(), Ok(LedgerDay(20_784)));
+        for wrong in [
+            "",
+            "2026-11-31",
+            "2026-11-27T00:00:00Z",
+            "27.11.2026",
+            "2026-11-27 ",
+            "2026-11",
+            "20784",
+        ] {
+            assert!(wrong.parse::<LedgerDay>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_month_has_a_year_and_a_number() {
+        assert_eq!("2025-11".parse(), Ok(LedgerMonth(670)));
+        assert_eq!("1970-01".parse(), Ok(LedgerMonth(0)));
+        for wrong in [
+            "2025-13",
+            "2025-1",
+            "2025-00",
+            "25-11",
+            "2025-11-01",
+            "2025",
+            "",
+            "x",
+            "2025-1 ",
+        ] {
+            assert!(wrong.parse::<LedgerMonth>().is_err(), "{wrong}");
+        }
+    }
 }

@@ -24,11 +24,12 @@ impl Faults {
     pub(super) fn read() -> Result<Self, Error> {
         let variable = |name| std::env::var(name).unwrap_or_default();
         let point = variable("SLUICE_FAULT_POINT");
-        let lists: [&[&str]; 7] = [
+        let lists: [&[&str]; 8] = [
             &fault::CRASH_POINTS,
             &fault::ACCOUNT_POINTS,
             &fault::KNOWLEDGE_POINTS,
             &fault::PAY_POINTS,
+            &fault::APPROVAL_POINTS,
             &fault::COLLECTOR_POINTS,
             &fault::DELETION_POINTS,
             &fault::PROFILE_POINTS,

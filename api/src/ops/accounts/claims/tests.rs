@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use store::{Approval, ClaimCodeAdded, NewClaimCode};
+use store::{Approval, ClaimCodeAdded, NewClaimCode, SpendLimits};
 use types::{ClaimCodeId, ClaimId, OperatorId};
 
 use crate::rules::accounts::{ClaimCodeParts, ClaimCodeText};
@@ -52,7 +52,10 @@ async fn approve(service: &Service, operator: OperatorId, phrase: &str) -> Appro
     let accounts = service.app.store.accounts();
     let now = service.app.clock.now();
     let id: ClaimId = accounts.claims_of(operator, 1, now).await.unwrap()[0].id;
-    accounts.claim_approve(operator, id, phrase, now).await.unwrap()
+    accounts
+        .claim_approve(operator, id, phrase, SpendLimits::default(), now)
+        .await
+        .unwrap()
 }
 
 #[tokio::test]

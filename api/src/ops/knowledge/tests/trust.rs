@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use messages::UnitSubmission;
-use store::{Bound, NewPayment, PaidFor, PaymentBound, Settled, Settlement, WalletRefund};
+use store::{Bound, NewPayment, PaidFor, PaymentBound, PaymentMessage, Settled, Settlement, WalletRefund};
 use types::{LedgerEventId, OperatorId, PaymentId, SaleId, Timestamp};
 
 use super::*;
@@ -46,8 +46,12 @@ async fn top_up(world: &World, operator: OperatorId, wallet: &str) {
         pay_to: "0x2222222222222222222222222222222222222222".to_owned(),
         valid_after: 0,
         valid_before: i64::MAX,
-        payload_hash: [7; 32],
-        payload: "{}".to_owned(),
+        message: PaymentMessage {
+            payload: "{}".to_owned(),
+            payload_hash: [7; 32],
+            has_secret: false,
+            identifier: None,
+        },
         client_net: "192.0.2.1".to_owned(),
         buyer: None,
         is_owned: false,
@@ -65,7 +69,6 @@ async fn top_up(world: &World, operator: OperatorId, wallet: &str) {
     let settlement = Settlement {
         payment: id.clone(),
         transaction: format!("transaction of {id}"),
-        response: None,
         sale: SaleId::new(now),
         event: LedgerEventId::new(now),
         terms: world.service.app.payments.terms(types::vocabulary::ItemKind::Unit),

@@ -391,6 +391,7 @@ async fn selected(
         limit: asked.limit,
         is_steady: true,
         has_places: true,
+        is_repeated: false,
         patience: PAGE_PATIENCE,
     };
     let answered = ask(cx, &scene.project, &question).await?;

@@ -75,6 +75,7 @@ fn an_answer_has_the_cells_that_its_page_shows_and_no_others() {
                 .map(|_| RawValue::from_string(row.clone()).unwrap())
                 .collect(),
             truncated: true,
+            repetition: None,
         };
         shown(&answered).unwrap()
     };
@@ -185,7 +186,7 @@ async fn a_takedown_while_a_statement_runs_or_waits_for_room_leaves_no_page() {
     let token = browser.form_token().await;
     let running = form(&[("form_token", token.as_str()), ("version", "1"), ("q", "pause count")]);
     let ended = async {
-        service.sandbox.hanging.notified().await;
+        service.sandbox.hanging.next().await;
         service.took_down("tides").await;
         service.sandbox.going_on.notify_one();
     };

@@ -402,7 +402,7 @@ async fn a_cancelled_authorization_failed() {
 }
 
 /// Puts a dataset on sale for half a dollar, with one version, and returns its seller's agent.
-async fn tides(stage: &Stage) -> String {
+pub(super) async fn tides(stage: &Stage) -> String {
     let owner = stage.service.operator().await;
     let agent = stage.service.agent(&owner, "seller").await;
     let paid = json!({"access": "paid", "price": "0.50"});

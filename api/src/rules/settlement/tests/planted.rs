@@ -2,11 +2,11 @@
 
 use types::fault::{InjectedBug, turns_red};
 
-use super::paying;
+use super::{extensions, paying};
 
 #[test]
 fn every_planted_bug_of_payments_turns_a_test_red() {
-    let planted: [(InjectedBug, fn()); 12] = [
+    let planted: [(InjectedBug, fn()); 15] = [
         (
             InjectedBug::SettlesUncommitted,
             paying::a_pack_is_credited_once_per_authorization,
@@ -48,6 +48,18 @@ fn every_planted_bug_of_payments_turns_a_test_red() {
         (
             InjectedBug::OwnerByPath,
             paying::a_dataset_is_bought_once_by_a_wallet_and_read_again_for_nothing,
+        ),
+        (
+            InjectedBug::ForeignNonce,
+            extensions::a_wallet_signs_in_and_reads_what_it_bought,
+        ),
+        (
+            InjectedBug::NonceUsedAgain,
+            extensions::a_wallet_signs_in_and_reads_what_it_bought,
+        ),
+        (
+            InjectedBug::SecretIgnored,
+            extensions::a_payment_with_a_secret_gets_its_answer_again_from_anywhere_for_a_day,
         ),
     ];
     for (bug, test) in planted {

@@ -20,10 +20,24 @@ const UNSAID: [(&str, &[&str]); 1] = [(
     &["title", "description", "unit"],
 )];
 
+/// Members whose names say what their descriptions do.
+const SAID_BY_NAME: [(&str, &str); 2] = [
+    ("slug", "Slug of the project."),
+    ("idempotencyKey", "Makes it harmless to repeat the call."),
+];
+
 /// Returns the schema of an object as it is advertised.
 pub(super) fn advertised(schema: &Value) -> Value {
     let mut schema = schema.clone();
     simplify(&mut schema);
+    for (name, description) in SAID_BY_NAME {
+        let member = schema.pointer_mut(&format!("/properties/{name}"));
+        if let Some(member) = member.and_then(Value::as_object_mut)
+            && member.get("description").is_some_and(|said| said == description)
+        {
+            member.remove("description");
+        }
+    }
     for (place, unsaid) in UNSAID {
         if let Some(members) = schema.pointer_mut(place).and_then(Value::as_object_mut) {
             members.retain(|name, _| !unsaid.contains(&&**name));
@@ -149,6 +163,22 @@ mod tests {
             },
             "required": ["limit", "price"],
         })
+    }
+
+    #[test]
+    fn what_a_name_says_is_not_said_again() {
+        let member = |said: &str| json!({"type": "string", "description": said});
+        let schema = json!({"type": "object", "properties": {
+            "slug": member("Slug of the project."),
+            "idempotencyKey": member("Another sentence."),
+        }});
+        let advertised = advertised(&schema);
+        assert_eq!(advertised["properties"]["slug"], json!({"type": "string"}));
+        assert_eq!(
+            advertised["properties"]["idempotencyKey"],
+            member("Another sentence."),
+            "what the name does not say stays"
+        );
     }
 
     #[test]

@@ -3,12 +3,12 @@
 //! Invariant: the rows of a statement are the subjects that break its rule.
 
 /// Rules that are one statement each: its rows are the subjects that break the rule.
-pub(super) const STATEMENTS: [(&str, &str, &str); 17] = [
+pub(super) const STATEMENTS: [(&str, &str, &str); 23] = [
     (
-        "M1",
-        "the event has no movement",
-        "SELECT id AS subject FROM ledger_events
-         WHERE NOT EXISTS (SELECT 1 FROM ledger_transfers WHERE ledger_transfers.event_id = ledger_events.id)",
+        "M4",
+        "the movement is of a month that is archived",
+        "SELECT event_id AS subject FROM ledger_transfers
+         WHERE EXISTS (SELECT 1 FROM ledger_openings) AND month <= (SELECT MAX(month) FROM ledger_openings)",
     ),
     (
         "M6",
@@ -17,8 +17,9 @@ pub(super) const STATEMENTS: [(&str, &str, &str); 17] = [
          LEFT JOIN ledger_events ON ledger_events.key = sales.id
               AND ledger_events.kind = CASE WHEN sales.paid_with = 'given' THEN 'trial_sale' ELSE 'sale' END
          WHERE ledger_events.id IS NULL
-            OR sales.price <> (SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM ledger_transfers
-                               WHERE ledger_transfers.event_id = ledger_events.id)",
+            OR (ledger_events.month > (SELECT COALESCE(MAX(month), -1) FROM ledger_openings)
+                AND sales.price <> (SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM ledger_transfers
+                                    WHERE ledger_transfers.event_id = ledger_events.id))",
     ),
     (
         "M6",
@@ -89,11 +90,12 @@ pub(super) const STATEMENTS: [(&str, &str, &str); 17] = [
         "M12",
         "the released sum is not that of the released sales",
         "SELECT ledger_events.id AS subject FROM ledger_events
-         WHERE kind = 'release'
+         LEFT JOIN (SELECT release_event, CAST(SUM(share) AS BIGINT) AS total FROM sales
+                    WHERE release_event IS NOT NULL GROUP BY release_event) AS released
+              ON released.release_event = ledger_events.id
+         WHERE kind = 'release' AND ledger_events.month > (SELECT COALESCE(MAX(month), -1) FROM ledger_openings)
            AND (SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM ledger_transfers
-                WHERE ledger_transfers.event_id = ledger_events.id)
-             <> (SELECT CAST(COALESCE(SUM(share), 0) AS BIGINT) FROM sales
-                 WHERE sales.release_event = ledger_events.id)",
+                WHERE ledger_transfers.event_id = ledger_events.id) <> COALESCE(released.total, 0)",
     ),
     (
         "M14",
@@ -147,11 +149,95 @@ pub(super) const STATEMENTS: [(&str, &str, &str); 17] = [
            AND ledger_accounts.kind IN ('credits', 'given')
            AND (agents.id IS NULL OR agents.operator_id <> ledger_accounts.operator_id)",
     ),
+    (
+        // By the sale and not by the movements, which leave the database with their month.
+        "M17",
+        "what was counted is not what the event charged",
+        "SELECT spends.event_id AS subject FROM spends JOIN ledger_events ON ledger_events.id = spends.event_id
+         WHERE (spends.kind = 'purchase'
+                AND NOT EXISTS (SELECT 1 FROM sales
+                                WHERE sales.id = ledger_events.key AND sales.price = spends.amount
+                                  AND ledger_events.kind IN ('sale', 'trial_sale')))
+            OR (spends.kind = 'usage'
+                AND (ledger_events.kind <> 'egress_block'
+                     OR EXISTS (SELECT 1 FROM ledger_transfers
+                                WHERE ledger_transfers.event_id = spends.event_id
+                                  AND ledger_transfers.amount <> spends.amount)))
+            OR (spends.owner LIKE 'ag:%' AND spends.owner <> 'ag:' || ledger_events.actor)",
+    ),
+    (
+        "M17",
+        "the counter is not the sum of what was counted",
+        "WITH counted AS (
+             SELECT owner, day AS period, CAST(SUM(amount) AS BIGINT) AS total, MAX(day_after) AS latest
+             FROM spends GROUP BY owner, day
+             UNION ALL
+             SELECT owner, month, CAST(SUM(amount) AS BIGINT), MAX(month_after) FROM spends GROUP BY owner, month)
+         SELECT spend_used.owner || ' ' || spend_used.period AS subject FROM spend_used
+         LEFT JOIN counted ON counted.owner = spend_used.owner AND counted.period = spend_used.period
+         WHERE counted.total IS NULL OR counted.total <> spend_used.used OR counted.latest <> spend_used.used
+         UNION ALL
+         SELECT counted.owner || ' ' || counted.period FROM counted
+         WHERE NOT EXISTS (SELECT 1 FROM spend_used
+                           WHERE spend_used.owner = counted.owner AND spend_used.period = counted.period)",
+    ),
+    (
+        "M17",
+        "the counts of the owner do not follow each other",
+        "WITH steps AS (
+             SELECT owner, amount, day_after AS after,
+                    LAG(day_after, 1, CAST(0 AS BIGINT)) OVER (PARTITION BY owner, day ORDER BY day_after) AS before
+             FROM spends
+             UNION ALL
+             SELECT owner, amount, month_after,
+                    LAG(month_after, 1, CAST(0 AS BIGINT)) OVER (PARTITION BY owner, month ORDER BY month_after)
+             FROM spends)
+         SELECT DISTINCT owner AS subject FROM steps WHERE after <> before + amount",
+    ),
+    (
+        "M17",
+        "the charge does not fit a cap that it was held against",
+        "SELECT event_id AS subject FROM spends
+         WHERE (kind = 'purchase' AND amount > per_purchase) OR day_after > per_day OR month_after > per_month",
+    ),
+    (
+        "M17",
+        "the purchase is above the line, and no person said yes to it",
+        "SELECT spends.event_id AS subject FROM spends JOIN ledger_events ON ledger_events.id = spends.event_id
+         WHERE spends.kind = 'purchase' AND spends.amount > spends.approve_above
+           AND NOT EXISTS (SELECT 1 FROM approvals
+                           WHERE approvals.id = spends.approval_id AND approvals.state = 'bought'
+                             AND approvals.sale_id = ledger_events.key)",
+    ),
+    (
+        "M17",
+        "the yes and its sale do not belong together",
+        "SELECT approvals.id AS subject FROM approvals LEFT JOIN sales ON sales.id = approvals.sale_id
+         WHERE approvals.state = 'bought'
+           AND (sales.id IS NULL OR COALESCE(sales.approval_id, '') <> approvals.id
+                OR sales.item_kind <> approvals.item_kind OR sales.item_id <> approvals.item_id
+                OR (sales.item_kind = 'dataset' AND sales.version <> approvals.version)
+                OR COALESCE(sales.agent_id, '') <> approvals.agent_id
+                OR COALESCE(sales.buyer_operator, '') <> approvals.operator_id
+                OR sales.price > approvals.price
+                OR NOT EXISTS (SELECT 1 FROM spends JOIN ledger_events ON ledger_events.id = spends.event_id
+                               WHERE ledger_events.key = sales.id AND spends.approval_id = approvals.id
+                                 AND spends.owner = 'ag:' || approvals.agent_id)
+                OR (approvals.connection_id IS NOT NULL
+                    AND NOT EXISTS (SELECT 1 FROM spends JOIN ledger_events ON ledger_events.id = spends.event_id
+                                    WHERE ledger_events.key = sales.id
+                                      AND spends.owner = 'con:' || approvals.connection_id)))
+         UNION ALL
+         SELECT sales.id FROM sales
+         WHERE sales.approval_id IS NOT NULL
+           AND NOT EXISTS (SELECT 1 FROM approvals
+                           WHERE approvals.id = sales.approval_id AND approvals.sale_id = sales.id)",
+    ),
 ];
 
 /// Rules that depend on the time or the configuration: `:now` is the time of the check, `:forgotten` an
 /// hour, `:quoted` the time for which an earlier price is taken, `:skew` the time by which clocks may differ, `:unit` and `:dataset` the default prices.
-pub(super) const TIMED: [(&str, &str, &str); 5] = [
+pub(super) const TIMED: [(&str, &str, &str); 6] = [
     (
         "M9",
         "the payment may have moved money, and nobody has looked at it for an hour",
@@ -185,7 +271,9 @@ pub(super) const TIMED: [(&str, &str, &str); 5] = [
         // that was not restarted yet: an hour is time enough for that.
         "SELECT sales.id AS subject FROM sales
          WHERE sales.paid_with IN ('credits', 'given')
-           AND sales.sold_at > COALESCE((SELECT at FROM service_state WHERE name = 'prices_in_force'), 0) + :forgotten
+           AND (sales.sold_at > COALESCE((SELECT at FROM service_state WHERE name = 'prices_in_force'), 0) + :forgotten
+                OR EXISTS (SELECT 1 FROM ledger_events JOIN spends ON spends.event_id = ledger_events.id
+                           WHERE ledger_events.key = sales.id AND ledger_events.kind IN ('sale', 'trial_sale')))
            AND EXISTS (SELECT 1 FROM item_prices
                        WHERE item_prices.item_kind = sales.item_kind AND item_prices.item_id = sales.item_id
                          AND item_prices.from_at <= sales.sold_at)
@@ -199,6 +287,17 @@ pub(super) const TIMED: [(&str, &str, &str); 5] = [
                        AND earlier.from_at <= sales.sold_at - :skew), 0)
                  AND COALESCE(item_prices.price_micro,
                               CASE WHEN sales.item_kind = 'unit' THEN :unit ELSE :dataset END) = sales.price)",
+    ),
+    (
+        "M17",
+        "the charge of an agent was not counted",
+        // Charges until the time in `service_state` were not, nor those of a replica that was not restarted yet: an
+        // hour is time enough for that.
+        "SELECT ledger_events.id AS subject FROM ledger_events
+         WHERE ledger_events.kind IN ('sale', 'trial_sale', 'egress_block') AND ledger_events.actor <> ''
+           AND ledger_events.at > COALESCE((SELECT at FROM service_state WHERE name = 'spends'), 0) + :forgotten
+           AND NOT EXISTS (SELECT 1 FROM spends
+                           WHERE spends.event_id = ledger_events.id AND spends.owner = 'ag:' || ledger_events.actor)",
     ),
     (
         "M20",

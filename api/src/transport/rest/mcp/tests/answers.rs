@@ -255,6 +255,20 @@ async fn rows_of_a_query_go_on_where_they_ended() {
             (&json!(true), &json!(page["rows"].as_array().unwrap().len()))
         );
     }
+    // The rows end where the receipt fits beside them, and it says so.
+    let arguments = json!({"slug": "tides", "sql": "list", "limit": 100, "receipt": true});
+    let proven = pages(&service, &key, "query_dataset", &arguments, ("nextOffset", "offset")).await;
+    let mut next = Value::Null;
+    for page in &proven {
+        let receipt = &page["receipt"];
+        assert_eq!(
+            (&receipt["offset"], &receipt["nextOffset"]),
+            (&next, &page["nextOffset"])
+        );
+        assert_eq!(receipt["rowCount"], page["rowCount"]);
+        next = receipt["nextOffset"].clone();
+    }
+    assert_eq!(items(&proven, "rows").len(), 100);
     let body = json!({"sql": "list", "limit": 100}).to_string();
     let whole = service
         .call("POST", "/projects/tides/query", Some(&key), &body)
