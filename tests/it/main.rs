@@ -81,6 +81,7 @@ mod uploads;
 mod uploads_bucket;
 mod uploads_large;
 mod uploads_refused;
+mod walks;
 mod worked;
 
 use std::path::Path;

@@ -1,0 +1,1 @@
+//! A developer of agents reads the documents and connects a client.

@@ -1,0 +1,1 @@
+//! A buyer finds a dataset, pays for it and reads its rows.

@@ -1,0 +1,1 @@
+//! The owner of a CSV publishes it, changes it and sees who buys it.

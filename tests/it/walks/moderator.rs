@@ -1,0 +1,1 @@
+//! A moderator decides reports on their evidence, and takes a decision back.

@@ -1,0 +1,1 @@
+//! An operator follows its sales, disputes and limits.

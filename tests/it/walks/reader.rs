@@ -1,0 +1,1 @@
+//! A reader finds a unit, buys it and reads its text.

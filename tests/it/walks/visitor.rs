@@ -1,0 +1,1 @@
+//! A visitor understands the service, searches and looks at rows.
