@@ -93,6 +93,19 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// Returns the day of a buyer's oldest movement.
+async fn purchase_day(buyer: &tests::Http) -> String {
+    let credits = buyer.get("/credits").await.expect(200).body;
+    let oldest = credits["ledger"]["items"].as_array().unwrap().last().unwrap();
+    oldest["at"].as_str().unwrap()[..10].to_owned()
+}
+
+/// Writes a day into a new file and returns it, if the command did not refuse it.
+fn written_day(options: &Options, day: &str, file: &Path) -> Option<String> {
+    let ran = options.run(&["ledger", "day", day, file.to_str().unwrap()]);
+    ran.status.success().then(|| fs::read_to_string(file).unwrap())
+}
+
 #[tokio::test]
 async fn a_month_is_archived_beside_a_running_service() {
     let (world, buyer) = scene().await;
@@ -137,22 +150,35 @@ async fn a_month_is_archived_beside_a_running_service() {
 
 #[tokio::test]
 async fn a_file_that_is_missing_or_changed_is_named() {
-    let (world, _) = scene().await;
+    let (world, buyer) = scene().await;
     let options = world.server.options();
+    let day = purchase_day(&buyer).await;
     archived(options);
     let files = files(options.data());
     assert_eq!(files.len(), 2, "{files:?}");
+    let days = tempfile::tempdir().unwrap();
+    let sealed = written_day(options, &day, &days.path().join("sealed")).unwrap();
     for file in files {
+        let name = file.file_name().unwrap().to_str().unwrap().to_owned();
+        let is_month = name.ends_with(".parquet");
+        // The document has no movements, so a day needs only the other file.
+        let no_other_day = |name: &str| {
+            let written = written_day(options, &day, &days.path().join(name));
+            assert!(written.is_none() || !is_month, "{name}");
+        };
         let sound = fs::read(&file).unwrap();
-        let named = format!("M4 ledger/{}", file.file_name().unwrap().to_str().unwrap());
+        let named = format!("M4 ledger/{name}");
         let violates = |change: &dyn Fn()| {
             change();
             let (is_sound, printed) = options.check();
             assert!(!is_sound && printed.contains(&named), "{named}: {printed}");
         };
         violates(&|| fs::remove_file(&file).unwrap());
+        no_other_day("missing");
         violates(&|| fs::write(&file, &sound[..sound.len() / 2]).unwrap());
+        no_other_day("cut");
         violates(&|| fs::write(&file, b"").unwrap());
+        no_other_day("empty");
         let mut flipped = sound.clone();
         let middle = sound.len() / 2;
         flipped[middle] ^= 1;
@@ -162,6 +188,8 @@ async fn a_file_that_is_missing_or_changed_is_named() {
         };
         // A wrong bit may be in what no reader looks at, such as an encoding's padding, and then the sizes name it.
         assert!(!is_sound, "{named}");
+        let written = written_day(options, &day, &days.path().join(format!("{name}-flipped")));
+        assert!(written.is_none_or(|written| written == sealed), "{named}");
         fs::write(&file, &sound).unwrap();
         options.assert_consistent();
     }
@@ -191,16 +219,9 @@ async fn a_file_of_an_earlier_run_is_taken_if_it_is_the_month() {
         "{said}"
     );
     options.assert_consistent();
-    let credits = buyer.get("/credits").await.expect(200).body;
-    let oldest = credits["ledger"]["items"].as_array().unwrap().last().unwrap();
-    let day = oldest["at"].as_str().unwrap()[..10].to_owned();
+    let day = purchase_day(&buyer).await;
     let days = tempfile::tempdir().unwrap();
-    let written = |name: &str| {
-        let file = days.path().join(name);
-        let ran = options.run(&["ledger", "day", &day, file.to_str().unwrap()]);
-        assert!(ran.status.success(), "{ran:?}");
-        fs::read_to_string(file).unwrap()
-    };
+    let written = |name: &str| written_day(options, &day, &days.path().join(name)).unwrap();
     let of_the_database = written("database");
     assert!(of_the_database.lines().count() > 2, "{of_the_database}");
     for file in files(options.data()) {

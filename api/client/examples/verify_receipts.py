@@ -91,7 +91,7 @@ def terms(jws, keys):
 
 
 def day(lines, keys):
-    """A day of the ledger: the events by their ids, each with the sum of its amounts."""
+    """A day of the ledger: its date, and the events by their ids, each with the sum of its amounts."""
     head, *movements = map(parse, lines)
     need(head["format"] == "sluice-ledger-day-1" and head["seals"], "another format, or no seal")
     number, seals, events = whole(head["day"]), head["seals"], {}
@@ -104,9 +104,6 @@ def day(lines, keys):
         need(move["at"] // 86_400_000_000 == number, "a movement of another day")  # 18
         event = events.setdefault(move["id"], {**{name: move[name] for name in TEXTS[:6]}, "sum": 0})
         event["sum"] += move["amount"]
-    date = (EPOCH + datetime.timedelta(days=number)).date().isoformat()
-    for event in events.values():
-        event["day"] = date
     need((str(number), hasher.hexdigest()) == (seals[0]["day"], seals[0]["hash"]), "the hash of the day is another")  # 15
     for before, seal in zip(seals, seals[1:]):
         need((str(int(before["day"]) + 1), before["hash"]) == (seal["day"], seal["before"]), "a seal does not follow")  # 16
@@ -115,7 +112,7 @@ def day(lines, keys):
         key = keys[seal["keyId"]]
         may_sign(key, time(seal["sealedAt"]), revoked_may=seal is not seals[-1])
         signed(key["publicKey"], "sluice-seal-1", without(seal, "keyId", "signature"), seal["signature"])
-    return events
+    return {"date": (EPOCH + datetime.timedelta(days=number)).date().isoformat(), "events": events}
 
 
 def is_in(receipt, events):
@@ -126,6 +123,13 @@ def is_in(receipt, events):
 
 
 def verify(path, keys):
+    try:
+        return verified(path, keys)
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError) as error:  # a member is missing or of another type
+        raise ValueError(f"not a whole document: {error!r}") from None
+
+
+def verified(path, keys):
     text = path.read_text("utf-8").strip()
     need(text, "an empty file")
     if text.startswith("eyJ"):
@@ -134,6 +138,8 @@ def verify(path, keys):
     if '"sluice-ledger-day-1"' in lines[0]:
         return "day", day(lines, keys)
     value = parse(text)
+    if {"columns", "rows", "truncated"} <= set(value):
+        return "answer", value
     kinds = {"sluice-sale-1": ("sale", sale), "sluice-query-1": ("query", query)}
     kind, check = kinds.get(value["format"], (None, None))
     need(check, "a format that this verifier does not know")
@@ -141,13 +147,17 @@ def verify(path, keys):
 
 
 def main(keys, *files):
-    """Verifies every file; a sale receipt must be in the day of the ledger, if that is among them."""
+    """Verifies every file. If the day of the ledger of a sale is among them, it has the sale; if answers to queries are, each
+    query receipt is about one of them."""
     document = check_keys(parse(pathlib.Path(keys).read_text("utf-8")), None)
     found = [verify(pathlib.Path(name), document) for name in files]
-    events = {key: event for kind, value in found if kind == "day" for key, event in value.items()}
+    days = {value["date"]: value["events"] for kind, value in found if kind == "day"}
+    given = [value for kind, value in found if kind == "answer"]
     for kind, value in found:
-        if kind == "sale" and value["at"][:10] in {event["day"] for event in events.values()}:
-            need(is_in(value, events), "the ledger has no such sale on that day")
+        if kind == "sale" and value["at"][:10] in days:
+            need(is_in(value, days[value["at"][:10]]), "the ledger has no such sale on that day")
+        if kind == "query" and given:
+            need(any(answers(value, answer) for answer in given), "another answer")
     for kind, value in found:
         print(json.dumps({kind: value}))
 

@@ -172,6 +172,7 @@ fn has_interval(kind: &DataType) -> bool {
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
             has_interval(item.data_type())
         }
+        DataType::Struct(fields) => fields.iter().any(|field| has_interval(field.data_type())),
         _ => false,
     }
 }
@@ -241,9 +242,11 @@ impl<'a> SortKeys<'a> {
             return false;
         };
         let is_set = |expr: &Expr| matches!(expr, Expr::GroupingSet(_));
-        let groups = schema.columns().into_iter().take(group_expr.len());
-        !group_expr.is_empty()
-            && !group_expr.iter().any(is_set)
-            && groups.map(Expr::Column).all(|group| self.sources.contains(&group))
+        let mut groups = schema.columns().into_iter().take(group_expr.len());
+        let is_key = |group: Column| {
+            let field = schema.field_from_column(&group);
+            field.is_ok_and(|field| !has_interval(field.data_type())) && self.sources.contains(&Expr::Column(group))
+        };
+        !group_expr.is_empty() && !group_expr.iter().any(is_set) && groups.all(is_key)
     }
 }

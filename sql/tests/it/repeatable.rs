@@ -71,6 +71,11 @@ async fn a_statement_is_repeatable_or_says_why_not() {
             "SELECT CASE WHEN ok THEN INTERVAL '1 month' ELSE INTERVAL '30 days' END AS i FROM records ORDER BY i",
             vec![Order],
         ),
+        (
+            "SELECT i, count(*) FROM (SELECT CASE WHEN ok THEN INTERVAL '1 month' ELSE INTERVAL '30 days' END AS i
+             FROM records) AS r GROUP BY i ORDER BY i",
+            vec![Order],
+        ),
         // Every expression of GROUP BY.
         (
             "SELECT device, count(*) AS n FROM records GROUP BY device ORDER BY device",

@@ -11,11 +11,11 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use data_encoding::{BASE64, HEXLOWER};
 use serde_json::{Value, json};
-use store::{Schema, Seal, SealedMovement, Store};
+use store::{ArchiveProof, Schema, Seal, SealedMovement, Store};
 use types::Timestamp;
 
 use super::file::{MonthMovements, month_name};
-use super::{LedgerFiles, parquet, shown};
+use super::{LedgerFiles, movement_faults, parquet, shown};
 use crate::cli::LedgerDay;
 use crate::config::Config;
 use crate::database;
@@ -116,6 +116,11 @@ async fn archived(config: &Config, store: &Store, day: i64) -> anyhow::Result<Op
     let files = LedgerFiles::open_to_read(config, &DataLayout::new(&config.data.dir))?;
     let found = files.get(&name).await?;
     let found = found.with_context(|| format!("the file `{}` of the archived month is missing", shown(&name)))?;
+    // A file that lost rows can be read, too. What is written must be what was sealed.
+    let (_, faults) = movement_faults(store, month, found.clone(), &mut ArchiveProof::default()).await?;
+    if let Some(fault) = faults.first() {
+        bail!("`{}` is not as it was archived: {}; put back a copy of it", fault.subject, fault.problem);
+    }
     let movements = MonthMovements::read(found).with_context(|| format!("`{}` cannot be read", shown(&name)))?;
     Ok(Some(MonthFile {
         first_day: Timestamp::of_month(month).day(),
