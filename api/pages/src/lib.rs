@@ -21,6 +21,7 @@ mod entry;
 mod filters;
 mod find;
 mod form;
+mod head;
 mod home;
 mod link;
 mod market;
@@ -63,6 +64,7 @@ pub use entry::{
 };
 pub use find::{FindFacet, FindHit, FindMode, FindPage, FindValue};
 pub use form::FieldError;
+pub use head::LinkedData;
 pub use home::{HomeDataset, HomePage};
 pub use link::PageLink;
 pub use market::{BrowsePage, BrowseRow};

@@ -93,6 +93,7 @@ fn person(path: &str, texts: &Texts, attention: u32) -> PageLayout {
     PageLayout {
         person: Some(Person {
             email: texts.email.clone(),
+            is_staff: false,
         }),
         attention,
         ..visitor(path)
