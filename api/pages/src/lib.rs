@@ -24,6 +24,7 @@ mod form;
 mod head;
 mod home;
 mod link;
+mod mark;
 mod market;
 mod number;
 mod pay;
@@ -31,6 +32,7 @@ mod records;
 mod refusal;
 mod report;
 mod said;
+mod score;
 mod secret;
 mod spend;
 mod sql;
@@ -44,7 +46,7 @@ pub mod testing;
 mod tests;
 
 pub use asset::{CONTENT_SECURITY_POLICY, PageAsset, asset};
-pub use board::{AnswerView, OfferedItem, RequestPage, RequestRow, RequestsPage, WantedField};
+pub use board::{AnswerView, AskedRequest, OfferedItem, RequestPage, RequestRow, RequestsPage, WantedField};
 pub use cell::TableCell;
 pub use chart::{ChartForm, DayCount, GateLoss, RowFlow};
 pub use checkout::{BuyPage, BuyerAccount, BuyingAgent, Checkout, CheckoutState, CheckoutThing, PaymentWay};
@@ -62,17 +64,19 @@ pub use document::{LicenseView, LicensesPage, TermsPage};
 pub use entry::{
     CheckMailPage, InvitePage, LinkState, MailKind, SignInLinkPage, SignInPage, SignUpPage, VerifyPage, VerifyState,
 };
-pub use find::{FindFacet, FindHit, FindMode, FindPage, FindValue};
+pub use find::{FindFacet, FindHit, FindMode, FindPage, FindValue, SuggestPage, SuggestedItem};
 pub use form::FieldError;
 pub use head::LinkedData;
 pub use home::{HomeDataset, HomePage};
 pub use link::PageLink;
+pub use mark::MarkedText;
 pub use market::{BrowsePage, BrowseRow};
 pub use pay::{FaucetPage, PaidPage, WalletOffer};
 pub use records::{FeedPage, FeedRow, LeaderboardPage, LoggedRow, PlaceRow, TakedownsPage};
 pub use refusal::ErrorPage;
 pub use report::{ReportOutcomePage, ReportPage, ReportState};
 pub use said::{Discussion, SaidEntry, Thread};
+pub use score::MiniScore;
 pub use secret::SecretPage;
 pub use spend::{CreditBalance, CreditBill, SpendLine, SpendOwnerName, SpendRow};
 pub use sql::{

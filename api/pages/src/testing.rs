@@ -65,6 +65,12 @@ impl Texts {
     }
 }
 
+/// Returns a text that must stay text.
+#[cfg(test)]
+pub(crate) fn hostile_text() -> String {
+    Texts::hostile().text
+}
+
 /// Returns the time some minutes before that of the samples.
 const fn ago(minutes: i64) -> Instant {
     Instant(NOW.0 - minutes * 60_000_000)

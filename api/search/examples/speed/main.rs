@@ -20,7 +20,9 @@ use std::io::{Write as _, stdout};
 use std::time::{Duration, Instant};
 
 use operators::knowledge::QuantisedVector;
-use search::{Document, DocumentFacts, DocumentKey, Index, Price, SearchFilter, SearchMode, SearchOrder, SearchQuery, Standing};
+use search::{
+    Document, DocumentFacts, DocumentKey, Index, Price, SearchFilter, SearchMode, SearchOrder, SearchQuery, Standing,
+};
 use types::Timestamp;
 use types::vocabulary::ItemKind;
 

@@ -158,7 +158,7 @@ fn a_tag_and_a_language_narrow_and_are_counted() {
         document
     };
     let mut english = unit("u", "Tide levels", "Tide levels of a gauge");
-    english.facts.language = Some(Language::En);
+    english.facts.language = Some(Language::English);
     let index = index(&[dataset("d", &["sea", "tide"]), dataset("e", &["sea"]), english]);
     let narrowed = |filter: SearchFilter| {
         let asked = SearchQuery {
@@ -178,11 +178,13 @@ fn a_tag_and_a_language_narrow_and_are_counted() {
     // A part of a tag is another tag.
     assert_eq!(narrowed(tagged("tid")), Vec::<String>::new());
     let in_english = SearchFilter {
-        language: Some(Language::En),
+        language: Some(Language::English),
         ..SearchFilter::default()
     };
     assert_eq!(narrowed(in_english), ["u"]);
-    let found = index.search(&query("", SearchMode::Keyword), Timestamp::from_micros(2)).unwrap();
+    let found = index
+        .search(&query("", SearchMode::Keyword), Timestamp::from_micros(2))
+        .unwrap();
     let (_, tags) = found.facets.iter().find(|(facet, _)| *facet == Facet::Tag).unwrap();
     let tags: Vec<_> = tags.iter().map(|tag| (tag.value.as_str(), tag.count)).collect();
     assert_eq!(tags, [("sea", 2), ("tide", 1)]);
@@ -192,7 +194,11 @@ fn a_tag_and_a_language_narrow_and_are_counted() {
 fn what_an_index_keeps_of_a_document_is_read_back() {
     let mut kept = unit("kept", "Tide levels", "Tide levels of a gauge");
     let key = kept.key.clone();
-    for tags in [Vec::new(), vec!["sea".to_owned()], vec!["sea".to_owned(), "tide 2".to_owned()]] {
+    for tags in [
+        Vec::new(),
+        vec!["sea".to_owned()],
+        vec!["sea".to_owned(), "tide 2".to_owned()],
+    ] {
         kept.facts.tags = tags;
         kept.facts.price_micro = 250_000;
         let text = kept_facts::encoded(&key, &kept.facts);
