@@ -67,10 +67,10 @@ pub use entry::{
 pub use find::{FindFacet, FindHit, FindMode, FindPage, FindValue, SuggestPage, SuggestedItem};
 pub use form::FieldError;
 pub use head::LinkedData;
-pub use home::{HomeDataset, HomePage};
+pub use home::{HomeDataset, HomeExample, HomePage, HomeRequest};
 pub use link::PageLink;
 pub use mark::MarkedText;
-pub use market::{BrowsePage, BrowseRow};
+pub use market::{BrowsePage, BrowseRow, KnowledgePage};
 pub use pay::{FaucetPage, PaidPage, WalletOffer};
 pub use records::{FeedPage, FeedRow, LeaderboardPage, LoggedRow, PlaceRow, TakedownsPage};
 pub use refusal::ErrorPage;

@@ -4,6 +4,7 @@
 //! searches is kept, never their text.
 
 mod hits;
+mod list;
 mod page;
 mod suggest;
 mod view;
@@ -18,6 +19,8 @@ use store::{Project, Unit};
 use types::unit::Judge;
 use types::vocabulary::{ItemKind, Language};
 
+pub(super) use self::hits::price;
+pub(super) use self::list::{Market, market, newest};
 use self::view::{SearchAnswer, SearchHit};
 use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
@@ -39,6 +42,7 @@ const MAX_SEARCH_LIMIT: usize = 1000;
 pub(super) fn add(table: &mut Operations) {
     page::add(table);
     suggest::add(table);
+    list::add(table);
     table.add(
         Spec {
             name: "search_knowledge",
