@@ -3,6 +3,8 @@
 //! Invariant: the texts of a request and of its answers are plain: they are escaped, and nothing in them becomes markup.
 
 use askama::Template;
+use serde_json::json;
+use url::form_urlencoded::byte_serialize;
 
 use crate::chrome::{PageLayout, Theme};
 use crate::filters;
@@ -39,6 +41,63 @@ pub struct RequestsPage {
     pub previous: Option<String>,
     /// Address of the next page.
     pub next: Option<String>,
+    /// Request that the reader thinks of; its title is empty unless a search led here.
+    pub ask: AskedRequest,
+}
+
+/// Request that somebody could have an agent post.
+#[derive(Clone, Debug, Default)]
+pub struct AskedRequest {
+    /// Title; empty if nothing in particular is asked for.
+    pub title: String,
+    /// True if a dataset is asked for, and no unit.
+    pub is_dataset: bool,
+    /// Address of this service, for the call.
+    pub base: String,
+}
+
+impl AskedRequest {
+    fn kind(&self) -> &'static str {
+        if self.is_dataset { "dataset" } else { "knowledge" }
+    }
+
+    /// Returns the title, or words in its place.
+    fn shown_title(&self) -> &str {
+        if self.title.is_empty() {
+            "What you need, in one line"
+        } else {
+            &self.title
+        }
+    }
+
+    /// Returns the address of the board with this request in mind.
+    pub(crate) fn href(&self) -> String {
+        let title: String = byte_serialize(self.title.as_bytes()).collect();
+        format!("/requests?title={title}&kind={}#ask", self.kind())
+    }
+
+    /// Returns what a person says to an agent.
+    pub(crate) fn say(&self) -> String {
+        let (title, kind) = (self.shown_title(), self.kind());
+        format!("Post a request on Sluice: “{title}”, {kind}. Ask me for the details and a budget.")
+    }
+
+    /// Returns the call that an agent makes.
+    pub(crate) fn curl(&self) -> String {
+        let body = json!({
+            "title": self.shown_title(),
+            "body": "What must be in it, and how you will choose.",
+            "kind": self.kind(),
+            "budget": "5.00",
+        });
+        // Within single quotes of a shell nothing has a meaning but the quote itself.
+        let body = body.to_string().replace('\'', "'\\''");
+        let header = r#"-H "Authorization: Bearer $SLUICE_KEY" -H "Content-Type: application/json""#;
+        format!(
+            "curl -s {}/community/requests \\\n  {header} \\\n  -d '{body}'",
+            self.base
+        )
+    }
 }
 
 /// Request in the list.

@@ -1,41 +1,15 @@
-//! Frame of every page: header, navigation, footer.
+//! Frame of every page: header, navigation, footer, and what its head says of it to others.
+
+mod links;
 
 use crate::time::Instant;
 
-/// Links of the header, in order.
-const SITE_LINKS: &[(&str, &str)] = &[
-    ("/projects", "Datasets"),
-    ("/requests", "Requests"),
-    ("/activity", "Activity"),
-    ("/find", "Find"),
-    ("/guide/agents.md", "For agents"),
-    ("/openapi.json", "API"),
-    ("/licenses", "Licences"),
-];
-/// Links of the console, in order.
-const CONSOLE_LINKS: &[(&str, &str)] = &[
-    ("/console", "Overview"),
-    ("/console/agents", "Agents & keys"),
-    ("/console/datasets", "Datasets"),
-    ("/console/contributions", "Contributions"),
-    ("/console/knowledge", "Knowledge"),
-    ("/console/money", "Money"),
-    ("/console/collectors", "Collectors"),
-    ("/console/activity", "Activity"),
-    ("/console/apps", "Apps"),
-    ("/console/moderation", "Reports"),
-    ("/console/settings", "Settings"),
-];
-/// Links of the footer, in order.
-const FOOT_LINKS: &[(&str, &str)] = &[
-    ("/guide/agents.md", "Guide for agents"),
-    ("/openapi.json", "openapi.json"),
-    ("/leaderboard", "Leaderboard"),
-    ("/takedowns", "Takedown log"),
-    ("/report", "Report an item"),
-    ("/licenses", "Licences"),
-    ("/terms", "Terms"),
-];
+use self::links::{CONSOLE_LINKS, SITE_LINKS, STAFF_LINKS, about};
+
+pub(crate) use self::links::foot;
+
+/// Address of the console.
+const CONSOLE: &str = "/console";
 
 /// Colours of the pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,17 +42,6 @@ impl Theme {
             _ => Self::System,
         }
     }
-
-    /// Returns the theme that the button of the header chooses.
-    const fn next(self) -> Self {
-        match self {
-            // From the system's choice the button leads to dark: without a script, nobody knows what
-            // the system chose.
-            Self::System => Self::Dark,
-            Self::Dark => Self::Light,
-            Self::Light => Self::System,
-        }
-    }
 }
 
 /// Person who is signed in.
@@ -86,6 +49,8 @@ impl Theme {
 pub struct Person {
     /// E-mail address of the person.
     pub email: String,
+    /// True if the person decides about reports, and so sees the pages of the service in the rail.
+    pub is_staff: bool,
 }
 
 /// Frame of a page.
@@ -117,36 +82,110 @@ pub(crate) struct NavLink {
     pub(crate) badge: u32,
 }
 
+/// Links of the rail below one caption.
+pub(crate) struct RailGroup {
+    pub(crate) caption: Option<&'static str>,
+    pub(crate) links: Vec<NavLink>,
+}
+
+/// Choice of colours.
+pub(crate) struct ThemeChoice {
+    pub(crate) word: &'static str,
+    pub(crate) label: &'static str,
+    pub(crate) here: bool,
+}
+
 impl PageLayout {
     /// Returns true if the page stands in the console, with the rail beside it.
     pub(crate) fn is_console(&self) -> bool {
         // A refusal below `/console` is shown to strangers too, and they get the frame of the public
         // site.
-        self.person.is_some() && covers("/console", self.place())
+        self.person.is_some() && covers(CONSOLE, self.place())
     }
 
-    pub(crate) fn next_theme(&self) -> &'static str {
-        self.theme.next().word()
+    /// Returns true if search engines shall leave the page out: it shows what one reader asked or owns.
+    pub(crate) fn is_unlisted(&self) -> bool {
+        self.path.contains('?') || covers(CONSOLE, self.place())
     }
 
-    pub(crate) fn theme_label(&self) -> &'static str {
-        match self.theme.next() {
-            Theme::System => "Use the colours of the system",
-            Theme::Light => "Use light colours",
-            Theme::Dark => "Use dark colours",
+    /// Returns the one address under which the page shall be known.
+    pub(crate) fn canonical(&self) -> String {
+        format!("{}{}", self.base, self.place())
+    }
+
+    /// Returns a sentence about the page, as its place tells it.
+    pub(crate) fn about(&self) -> &'static str {
+        about(self.place())
+    }
+
+    /// Returns the colours of the browser's own bar with the media that each is for; empty for all.
+    pub(crate) fn bar_colors(&self) -> Vec<(&'static str, &'static str)> {
+        // The surface of the header, so that bar and header are one.
+        const DAY: &str = "#ffffff";
+        const NIGHT: &str = "#111c23";
+        match self.theme {
+            Theme::System => vec![
+                (DAY, "(prefers-color-scheme: light)"),
+                (NIGHT, "(prefers-color-scheme: dark)"),
+            ],
+            Theme::Light => vec![(DAY, "")],
+            Theme::Dark => vec![(NIGHT, "")],
         }
     }
 
+    pub(crate) fn themes(&self) -> Vec<ThemeChoice> {
+        let themes = [
+            (Theme::System, "System"),
+            (Theme::Light, "Light"),
+            (Theme::Dark, "Dark"),
+        ];
+        let choice = |(theme, label): (Theme, &'static str)| ThemeChoice {
+            word: theme.word(),
+            label,
+            here: theme == self.theme,
+        };
+        themes.map(choice).into()
+    }
+
     pub(crate) fn nav(&self) -> Vec<NavLink> {
-        self.links(SITE_LINKS, false)
+        let here = self.here(SITE_LINKS.iter().map(|(href, _)| *href));
+        let link = |(href, label): &(&'static str, &'static str)| NavLink {
+            href,
+            label,
+            here: here == Some(*href),
+            badge: 0,
+        };
+        SITE_LINKS.iter().map(link).collect()
     }
 
-    pub(crate) fn rail(&self) -> Vec<NavLink> {
-        self.links(CONSOLE_LINKS, true)
+    pub(crate) fn rail(&self) -> Vec<RailGroup> {
+        let is_staff = self.person.as_ref().is_some_and(|person| person.is_staff);
+        let staff = is_staff.then_some(STAFF_LINKS);
+        let all: Vec<_> = CONSOLE_LINKS.iter().chain(staff).collect();
+        let here = self.here(all.iter().flat_map(|(_, links)| links.iter()).map(|(href, _)| *href));
+        let link = |(href, label): &(&'static str, &'static str)| NavLink {
+            href,
+            label,
+            here: here == Some(*href),
+            badge: if *href == CONSOLE { self.attention } else { 0 },
+        };
+        let group = |(caption, links): &(Option<&'static str>, &[(&'static str, &'static str)])| RailGroup {
+            caption: *caption,
+            links: links
+                .iter()
+                // Who decides about reports has them below another caption.
+                .filter(|(href, _)| !(is_staff && *caption == Some("Publish") && *href == "/console/moderation"))
+                .map(link)
+                .collect(),
+        };
+        all.into_iter().map(group).collect()
     }
 
-    pub(crate) fn foot(&self) -> Vec<NavLink> {
-        self.links(FOOT_LINKS, false)
+    /// Returns the name of the place in the console, for where the rail is a menu.
+    pub(crate) fn rail_place(&self) -> &'static str {
+        let links = self.rail().into_iter().flat_map(|group| group.links);
+        let mut here = links.filter(|link| link.here);
+        here.next().map_or("Console", |link| link.label)
     }
 
     /// Returns the path of the page without its query.
@@ -155,30 +194,16 @@ impl PageLayout {
         self.path.split(['?', '#']).next().unwrap_or_default()
     }
 
-    /// Returns links; of those that lead to the page or to one above it, the longest is the place of the reader.
-    fn links(&self, links: &[(&'static str, &'static str)], is_console: bool) -> Vec<NavLink> {
-        // A file becomes one of the datasets, which are the place that the rail shows.
+    /// Returns the longest of those addresses that lead to the page or to one above it.
+    fn here(&self, hrefs: impl Iterator<Item = &'static str>) -> Option<&'static str> {
         let place = match self.place() {
-            place if covers("/console/publish", place) => "/console/datasets",
             // What waits for a yes, and what was bought, are matters of money.
             place if covers("/console/approvals", place) || covers("/console/receipts", place) => "/console/money",
+            place if covers("/units", place) => "/knowledge",
             place => place,
         };
-        let here = links.iter().map(|(href, _)| *href);
-        let here = here.filter(|href| covers(href, place));
         // `/console` is above every page of the console. Only the longest match is the place.
-        let here = here.max_by_key(|href| href.len());
-        let link = |(href, label): &(&'static str, &'static str)| NavLink {
-            href,
-            label,
-            here: here == Some(*href),
-            badge: if is_console && *href == "/console" {
-                self.attention
-            } else {
-                0
-            },
-        };
-        links.iter().map(link).collect()
+        hrefs.filter(|href| covers(href, place)).max_by_key(|href| href.len())
     }
 }
 

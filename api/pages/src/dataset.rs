@@ -8,6 +8,7 @@
 mod column;
 mod growth;
 mod head;
+mod pace;
 mod page;
 mod record;
 mod rows;

@@ -10,6 +10,7 @@
 use askama::{PrimitiveType, Result, Values, filter_fn};
 use types::Timestamp;
 
+use crate::head;
 use crate::number;
 use crate::time::{Instant, ShownTime};
 
@@ -105,4 +106,10 @@ pub(crate) fn date<T: AnyInstant>(at: T, _: &dyn Values) -> Result<ShownTime> {
 #[filter_fn]
 pub(crate) fn short<T: AsRef<str>>(root: T, _: &dyn Values) -> Result<String> {
     Ok(format!("{}…", root.as_ref().chars().take(16).collect::<String>()))
+}
+
+/// Shows the beginning of a text as one line, for a description.
+#[filter_fn]
+pub(crate) fn summed<T: AsRef<str>>(text: T, _: &dyn Values) -> Result<String> {
+    Ok(head::summary(text.as_ref()))
 }

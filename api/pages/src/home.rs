@@ -1,14 +1,24 @@
 //! First page of the site.
 
 use askama::Template;
+use serde_json::json;
 
+use crate::cell::TableCell;
 use crate::chart::RowFlow;
 use crate::chrome::{PageLayout, Theme};
 use crate::filters;
-use crate::records::FeedRow;
+use crate::find::FindHit;
+use crate::head::LinkedData;
+use crate::number::counted;
 use crate::time::Instant;
 
-/// `GET /`: the service in one sentence, its newest datasets, and a first call.
+/// What the service is, in one line.
+const TITLE: &str = "Datasets and knowledge that agents can buy and prove";
+/// The same as a sentence or two.
+const DESCRIPTION: &str = "A marketplace where agents sell datasets that grow row by row, and reviewed write-ups of what they \
+                           measured. Look inside, pay cents, check every byte.";
+
+/// `GET /`: what is sold here and for whom, the search, and what is new.
 #[derive(Debug, Template)]
 #[template(path = "home.html")]
 pub struct HomePage {
@@ -20,12 +30,20 @@ pub struct HomePage {
     pub records: u64,
     /// Number of their versions.
     pub versions: u64,
+    /// Number of published units; none while it is not known.
+    pub units: Option<u64>,
+    /// Searches to begin with, as addresses and words.
+    pub tries: Vec<(String, String)>,
+    /// Dataset whose sampled rows stand beside the search.
+    pub example: Option<HomeExample>,
     /// Public datasets with the newest versions, newest first.
     pub newest: Vec<HomeDataset>,
+    /// Newest units.
+    pub knowledge: Vec<FindHit>,
+    /// Newest open requests.
+    pub wanted: Vec<HomeRequest>,
     /// Latest rows that came to public datasets; none if nothing came yet.
     pub flow: Option<RowFlow>,
-    /// Latest entries of the feed.
-    pub feed: Vec<FeedRow>,
 }
 
 /// Dataset on the first page.
@@ -39,19 +57,85 @@ pub struct HomeDataset {
     pub records: u64,
     /// Number of the newest version.
     pub version: u64,
+    /// Price of a version in words.
+    pub price: String,
+    /// True if the seller priced it.
+    pub is_locked: bool,
     /// Time of its merge.
     pub merged_at: Instant,
 }
 
+/// Dataset with sampled rows, as anybody sees them.
+#[derive(Clone, Debug)]
+pub struct HomeExample {
+    /// The dataset.
+    pub dataset: HomeDataset,
+    /// Names of the columns that are shown.
+    pub columns: Vec<String>,
+    /// Rows with a value for each of these columns.
+    pub rows: Vec<Vec<TableCell>>,
+}
+
+/// Request on the first page.
+#[derive(Clone, Debug)]
+pub struct HomeRequest {
+    /// Address of the request.
+    pub href: String,
+    /// Title of the request.
+    pub title: String,
+    /// Kind of the item that is asked for.
+    pub kind: &'static str,
+    /// Budget in dollars of test USDC.
+    pub budget: Option<String>,
+    /// Number of answers.
+    pub answers: u64,
+    /// Name of the agent that asks.
+    pub agent: String,
+    /// Time of the request.
+    pub at: Instant,
+}
+
 impl HomePage {
-    /// Returns a first call that works without an account.
-    fn curl(&self) -> String {
-        // The configured address and not that of the request: behind a proxy the two differ, and the
-        // call is meant for another machine.
-        let base = &self.chrome.base;
-        match self.newest.first() {
-            Some(dataset) => format!("curl -s {base}/projects/{}", dataset.slug),
-            None => format!("curl -s {base}/projects"),
+    /// Returns the words in the empty field of the search.
+    fn hint(&self) -> String {
+        let datasets = counted(self.datasets, "dataset", "datasets");
+        match self.units {
+            Some(units) => format!("Search {datasets} and {}", counted(units, "write-up", "write-ups")),
+            None => format!("Search {datasets}"),
         }
+    }
+
+    /// Returns the line that connects an agent.
+    fn connect(&self) -> String {
+        // The configured address and not that of the request: behind a proxy the two differ, and the
+        // line is meant for another machine.
+        format!("claude mcp add --transport http sluice {}/mcp", self.chrome.base)
+    }
+
+    /// Returns the check of the newest dataset.
+    fn verify(&self) -> String {
+        let newest = self.newest.iter().find(|dataset| dataset.version > 0);
+        let (slug, version) = newest.map_or(("tide-levels", 1), |dataset| (dataset.slug.as_str(), dataset.version));
+        let base = &self.chrome.base;
+        format!("sluice pull {slug} --version {version} --server {base}\nsluice verify {slug}")
+    }
+
+    /// Returns the site as data, with its search.
+    fn linked(&self) -> LinkedData {
+        let base = &self.chrome.base;
+        let search = json!({
+            "@type": "SearchAction",
+            "target": format!("{base}/find?q={{q}}"),
+            "query-input": "required name=q",
+        });
+        LinkedData::new(
+            "WebSite",
+            [
+                ("name", json!("Sluice")),
+                ("url", json!(format!("{base}/"))),
+                ("description", json!(DESCRIPTION)),
+                ("potentialAction", search),
+            ],
+        )
     }
 }

@@ -68,4 +68,19 @@ impl ErrorPage {
             _ => "Nothing that was acknowledged is lost. If it happens again, report the id of the request below.",
         }
     }
+
+    /// Returns words for a search, from the address that led nowhere.
+    fn guess(&self) -> String {
+        let place = self.chrome.place();
+        let name = place.rsplit('/').find(|part| !part.is_empty()).unwrap_or_default();
+        // The name of an item is words between hyphens. An id, or what a browser had to escape, is no word that anybody
+        // searches for.
+        let is_name = name.len() <= 60 && name.chars().all(|sign| sign.is_ascii_alphanumeric() || sign == '-');
+        let is_id = name.len() == 36 && name.chars().all(|sign| sign.is_ascii_hexdigit() || sign == '-');
+        if is_name && !is_id {
+            name.replace('-', " ").trim().to_owned()
+        } else {
+            String::new()
+        }
+    }
 }

@@ -65,6 +65,12 @@ impl Texts {
     }
 }
 
+/// Returns a text that must stay text.
+#[cfg(test)]
+pub(crate) fn hostile_text() -> String {
+    Texts::hostile().text
+}
+
 /// Returns the time some minutes before that of the samples.
 const fn ago(minutes: i64) -> Instant {
     Instant(NOW.0 - minutes * 60_000_000)
@@ -93,6 +99,7 @@ fn person(path: &str, texts: &Texts, attention: u32) -> PageLayout {
     PageLayout {
         person: Some(Person {
             email: texts.email.clone(),
+            is_staff: false,
         }),
         attention,
         ..visitor(path)

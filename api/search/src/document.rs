@@ -95,8 +95,12 @@ pub struct DocumentFacts {
     pub license: String,
     /// Language of a unit.
     pub language: Option<Language>,
+    /// Tags of a dataset.
+    pub tags: Vec<String>,
     /// Price class, by which searches are filtered.
     pub price: Price,
+    /// Price in micro-USDC, by which searches can be ordered; 0 is free.
+    pub price_micro: i64,
     /// True if it is sold for given credits too.
     pub trial_sale: bool,
     /// Time of the publication of a unit, or of the last merge of a dataset.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use types::Timestamp;
-use types::vocabulary::ItemKind;
+use types::vocabulary::{ItemKind, Language};
 
 use crate::document::{DocumentFacts, DocumentKey, Price};
 
@@ -27,18 +27,21 @@ pub enum Facet {
     Price,
     /// Language of a unit; datasets have none.
     Language,
+    /// Tags of a dataset; units have none.
+    Tag,
     /// Greatest ages that the document does not exceed: day, week and month.
     Freshness,
 }
 
 impl Facet {
     /// All facets, in the order of answers.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Kind,
         Self::Category,
         Self::License,
         Self::Price,
         Self::Language,
+        Self::Tag,
         Self::Freshness,
     ];
 }
@@ -82,6 +85,10 @@ pub struct SearchFilter {
     pub kind: Option<ItemKind>,
     /// Category that a unit must have; excludes datasets.
     pub category: Option<String>,
+    /// Tag that a dataset must have; excludes units.
+    pub tag: Option<String>,
+    /// Language that a unit must have; excludes datasets.
+    pub language: Option<Language>,
     /// Identifier of the licence that the item must have.
     pub license: Option<String>,
     /// Price class that the item must have.
@@ -113,7 +120,8 @@ impl SearchFilter {
             Facet::Price => {
                 self.price.is_none_or(|price| price == facts.price) && (!self.trial_sale || facts.trial_sale)
             }
-            Facet::Language => true,
+            Facet::Language => self.language.is_none() || self.language == facts.language,
+            Facet::Tag => self.tag.as_ref().is_none_or(|tag| facts.tags.contains(tag)),
             Facet::Freshness => {
                 let is_within = |(within, now): (MaxAge, Timestamp)| facts.published_at.plus(within.age()) >= now;
                 self.within.is_none_or(is_within)
@@ -194,6 +202,11 @@ impl<'a> FacetCounter<'a> {
                 add(facts.price.as_str());
                 if facts.trial_sale {
                     add("trial");
+                }
+            }
+            Facet::Tag => {
+                for tag in &facts.tags {
+                    *self.chosen.entry((facet, tag.as_str())).or_default() += 1;
                 }
             }
             Facet::Language => facts.language.into_iter().for_each(|language| add(language.as_str())),

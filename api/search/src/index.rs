@@ -3,10 +3,11 @@
 //! Invariant: a key has at most one live slot. A slot that is no longer live is in no answer, from the moment of its
 //! removal and before the words are committed.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{self, AtomicBool};
 
 use operators::knowledge::{ChunkVectors, QuantisedVector};
 use parking_lot::{Mutex, RwLock};
@@ -19,13 +20,13 @@ use crate::document::{Document, DocumentFacts, DocumentKey};
 use crate::facets::{Facet, FacetCount, FacetCounter};
 use crate::folder::MirroredFolder;
 use crate::kept_facts;
-use crate::query::{SearchMode, SearchQuery};
+use crate::query::{SearchMode, SearchOrder, SearchQuery};
 use crate::ranking::QueryMatches;
 use crate::schema::{DocumentFields, register_tokenizers, schema};
 
 /// Begins the note of each commit. It changes with the fields, the tokens and the facts: an index of another format is
 /// built anew.
-const INDEX_FORMAT: &str = "1\n";
+const INDEX_FORMAT: &str = "2\n";
 /// Memory of the writer of words.
 const WRITER_BYTES: usize = 128 << 20;
 /// The most hits of a search, however many match.
@@ -333,7 +334,7 @@ impl Index {
 
     /// Returns true if a folder has all that was committed: false in memory, and once the folder could not be written.
     pub fn is_kept(&self) -> bool {
-        self.is_kept.load(Ordering::Relaxed)
+        self.is_kept.load(atomic::Ordering::Relaxed)
     }
 
     /// Returns the number of documents.
@@ -370,8 +371,14 @@ impl Index {
             }
         }
         let order = |(first, score): &(&IndexedDocument, f32), (second, other): &(&IndexedDocument, f32)| {
-            let by_score = other.total_cmp(score);
-            by_score
+            let asked = match query.order {
+                SearchOrder::Best => Ordering::Equal,
+                SearchOrder::Newest => second.facts.published_at.cmp(&first.facts.published_at),
+                SearchOrder::Cheapest => first.facts.price_micro.cmp(&second.facts.price_micro),
+                SearchOrder::Score => second.facts.score.cmp(&first.facts.score),
+            };
+            asked
+                .then_with(|| other.total_cmp(score))
                 .then_with(|| second.facts.published_at.cmp(&first.facts.published_at))
                 .then_with(|| second.facts.score.cmp(&first.facts.score))
                 .then_with(|| first.key.id.cmp(&second.key.id))

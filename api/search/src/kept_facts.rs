@@ -7,8 +7,10 @@ use types::vocabulary::Language;
 
 use crate::document::{DocumentFacts, DocumentKey, Price, Standing};
 
-/// What stands between two values. No value has one: ids, categories and licences are single lines.
+/// What stands between two values. No value has one: ids, categories, licences and tags are single lines.
 const SEPARATOR: char = '\n';
+/// What stands between two tags, which have none: a tag has no control character.
+const TAG_SEPARATOR: char = '\u{1f}';
 
 /// Returns a key and facts as text.
 pub(crate) fn encoded(key: &DocumentKey, facts: &DocumentFacts) -> String {
@@ -24,6 +26,8 @@ pub(crate) fn encoded(key: &DocumentKey, facts: &DocumentFacts) -> String {
         &facts.published_at.micros().to_string(),
         &facts.score.to_string(),
         facts.standing.as_str(),
+        &facts.price_micro.to_string(),
+        &facts.tags.join(&TAG_SEPARATOR.to_string()),
     ];
     values.join(&SEPARATOR.to_string())
 }
@@ -57,6 +61,11 @@ pub(crate) fn decoded(text: &str) -> Option<(DocumentKey, DocumentFacts)> {
         published_at: Timestamp::from_micros(next()?.parse().ok()?),
         score: next()?.parse().ok()?,
         standing: Standing::of(next()?)?,
+        price_micro: next()?.parse().ok()?,
+        tags: match next()? {
+            "" => Vec::new(),
+            tags => tags.split(TAG_SEPARATOR).map(str::to_owned).collect(),
+        },
     };
     values.next().is_none().then_some((key, facts))
 }

@@ -17,7 +17,7 @@ mod schema;
 pub use document::{Document, DocumentFacts, DocumentKey, Price, Standing};
 pub use facets::{Facet, FacetCount, MaxAge, SearchFilter};
 pub use index::{Index, MissingVector, SearchResult};
-pub use query::{SearchMode, SearchQuery};
+pub use query::{SearchMode, SearchOrder, SearchQuery};
 
 /// The id of the order of hits that words and their parts give, without vectors.
 pub const LEXICAL_RANKING_ID: &str = "words-1";

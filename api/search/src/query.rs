@@ -39,6 +39,20 @@ impl SearchMode {
     }
 }
 
+/// The order of hits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SearchOrder {
+    /// Best hit first; without words the newest.
+    #[default]
+    Best,
+    /// Newest first.
+    Newest,
+    /// Cheapest first.
+    Cheapest,
+    /// Highest score first; datasets, which have none, come last.
+    Score,
+}
+
 /// Text, conditions and page of one search.
 #[derive(Clone, Debug)]
 pub struct SearchQuery {
@@ -50,6 +64,8 @@ pub struct SearchQuery {
     pub mode: SearchMode,
     /// Conditions on the facts.
     pub filter: SearchFilter,
+    /// Order of the hits.
+    pub order: SearchOrder,
     /// Hits to leave out.
     pub offset: usize,
     /// The most hits to return.

@@ -47,12 +47,17 @@ pub(super) async fn page_layout(cx: &Cx) -> Result<pages::PageLayout, ApiError> 
     let accounts = store.accounts();
     let limit = cx.app.limits.agents_per_operator;
     let money = store.money();
-    let (found, claims, asked) = tokio::try_join!(
+    let moderation = store.moderation();
+    let (found, claims, asked, is_staff) = tokio::try_join!(
         store.operator(operator),
         accounts.claims_of(operator, limit, cx.now),
-        money.approvals_count(operator, cx.now)
+        money.approvals_count(operator, cx.now),
+        moderation.is_moderator(operator)
     )?;
-    let person = found.map(|operator| pages::Person { email: operator.email });
+    let person = found.map(|operator| pages::Person {
+        email: operator.email,
+        is_staff,
+    });
     let pending = claims
         .iter()
         .filter(|claim| claim.status == ClaimStatus::Pending)

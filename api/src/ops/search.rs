@@ -3,19 +3,24 @@
 //! Invariant: an item is shown as the database has it now, and only if it is shown to anybody. Only the number of
 //! searches is kept, never their text.
 
+mod hits;
+mod list;
 mod page;
+mod suggest;
 mod view;
 
 use std::collections::HashMap;
 
 use data_encoding::BASE64URL_NOPAD;
 use schemars::JsonSchema;
-use search::{MaxAge, Price, SearchFilter, SearchMode, SearchQuery, SearchResult};
+use search::{MaxAge, Price, SearchFilter, SearchMode, SearchOrder, SearchQuery, SearchResult};
 use serde::Deserialize;
 use store::{Project, Unit};
 use types::unit::Judge;
-use types::vocabulary::ItemKind;
+use types::vocabulary::{ItemKind, Language};
 
+pub(super) use self::hits::price;
+pub(super) use self::list::{Market, market, newest};
 use self::view::{SearchAnswer, SearchHit};
 use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
@@ -36,6 +41,8 @@ const MAX_SEARCH_LIMIT: usize = 1000;
 
 pub(super) fn add(table: &mut Operations) {
     page::add(table);
+    suggest::add(table);
+    list::add(table);
     table.add(
         Spec {
             name: "search_knowledge",
@@ -142,6 +149,7 @@ impl SearchInput {
             trial_sale: matches!(self.price, Some(SearchPriceInput::Trial)),
             within: within.map(|within| (within, cx.now)),
             min_score: self.min_score.unwrap_or(0),
+            ..SearchFilter::default()
         }
     }
 }
@@ -161,11 +169,19 @@ fn offset(mode: SearchMode, cursor: &str) -> Option<usize> {
     (name == mode.as_str() && offset <= MAX_SEARCH_LIMIT).then_some(offset)
 }
 
-async fn search(cx: Cx, input: SearchInput) -> Result<JsonReply<SearchAnswer>, ApiError> {
-    answer(&cx, input).await.map(JsonReply::ok)
+/// Conditions and order that the page of the search has beside those of the operation.
+#[derive(Debug, Default)]
+struct PageConditions {
+    tag: Option<String>,
+    language: Option<Language>,
+    order: SearchOrder,
 }
 
-async fn answer(cx: &Cx, input: SearchInput) -> Result<SearchAnswer, ApiError> {
+async fn search(cx: Cx, input: SearchInput) -> Result<JsonReply<SearchAnswer>, ApiError> {
+    answer(&cx, input, PageConditions::default()).await.map(JsonReply::ok)
+}
+
+async fn answer(cx: &Cx, input: SearchInput, beside: PageConditions) -> Result<SearchAnswer, ApiError> {
     let mode = match input.mode.unwrap_or(ModeInput::Auto) {
         ModeInput::Auto => SearchMode::Auto,
         ModeInput::Keyword => SearchMode::Keyword,
@@ -178,7 +194,11 @@ async fn answer(cx: &Cx, input: SearchInput) -> Result<SearchAnswer, ApiError> {
     };
     let limit = usize::try_from(input.limit.unwrap_or(DEFAULT_LIMIT)).unwrap_or(1);
     let index = cx.app.process.searching.index()?;
-    let filter = input.filter(cx);
+    let filter = SearchFilter {
+        tag: beside.tag,
+        language: beside.language,
+        ..input.filter(cx)
+    };
     let text = input.q.unwrap_or_default();
     let modelled = match mode {
         SearchMode::Semantic | SearchMode::Auto if !text.trim().is_empty() => {
@@ -192,6 +212,7 @@ async fn answer(cx: &Cx, input: SearchInput) -> Result<SearchAnswer, ApiError> {
     );
     let query = SearchQuery {
         filter,
+        order: beside.order,
         text,
         vector,
         mode,

@@ -14,7 +14,7 @@ use crate::call::operation::Operations;
 use crate::call::spec::Spec;
 use crate::config::Limits;
 
-pub(super) use records::row;
+pub(super) use dataset::price;
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
     market::add(table);

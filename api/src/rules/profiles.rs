@@ -107,6 +107,17 @@ async fn found(cx: &Cx, project: &Project, upto: Version, is_exact: bool) -> Res
     stored.transpose()
 }
 
+/// Returns records of the newest stored profile of a dataset that anybody sees; `None` where nothing is stored or shown.
+pub(crate) async fn sampled(cx: &Cx, project: &Project) -> Result<Option<Vec<Map<String, Value>>>, ApiError> {
+    // Asked as nobody, since a page that is the same for all has to show what all may see.
+    let anybody = Cx {
+        caller: None,
+        ..cx.clone()
+    };
+    let shown = shown(&anybody, project, None).await?;
+    Ok(shown.map(|shown| shown.preview))
+}
+
 /// Returns true if the caller may read the records of a version: a person as its operator, and nobody without a
 /// credential. Never spends.
 pub(crate) async fn may_read(cx: &Cx, project: &Project, version: Version) -> Result<bool, ApiError> {

@@ -142,7 +142,7 @@ macro_rules! store_suite {
                 payers_on_different_units_at_once_are_all_counted;
             knowledge_reads: a_first_read_counts_once, one_of_many_reads_is_the_first,
                 a_rating_follows_a_read_and_is_given_once, a_reply_answers_a_comment_of_its_item,
-                an_erased_unit_has_no_text;
+                the_newest_units_come_first, an_erased_unit_has_no_text;
             community: a_request_is_answered_chosen_and_bought, a_request_is_over_at_its_deadline,
                 requests_are_found_by_words_and_counted, one_of_many_decides_a_request,
                 what_is_withdrawn_or_hidden_is_not_chosen, a_seller_is_told_of_a_request_once;

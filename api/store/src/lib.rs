@@ -125,7 +125,8 @@ pub use profiles::{
 };
 pub use projects::{
     Contributor, DELETE_TABLE, NewProject, ParseCursorError, Project, ProjectChanges, ProjectCreated, ProjectCursor,
-    ProjectDeleted, ProjectFilter, ProjectGrowth, ProjectHead, ProjectSummary, ProjectUpdated, ProjectVersion,
+    ProjectDay, ProjectDeleted, ProjectFilter, ProjectGrowth, ProjectHead, ProjectSummary, ProjectUpdated,
+    ProjectVersion,
 };
 pub use reading::{Egress, LeaseTaken};
 pub use search::{SearchChange, Searching, ShownUnit};

@@ -177,6 +177,19 @@ row! {
 }
 
 row! {
+    /// Records that came to a project on a day.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct ProjectDay {
+        /// Number of the day since 1970, in UTC.
+        pub day: i64,
+        /// Number of records that were added.
+        pub added: u64,
+        /// Number of versions that added them.
+        pub versions: u64,
+    }
+}
+
+row! {
     /// Totals of a project.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct ProjectCounts {
@@ -348,6 +361,24 @@ impl Store {
             id,
             head,
             step
+        ))
+        .await
+    }
+
+    /// Returns the records that came to a project by day, oldest day first: those since a time that are among the newest
+    /// `versions`.
+    pub async fn project_days(&self, id: DatasetId, since: Timestamp, versions: u32) -> Result<Vec<ProjectDay>, Error> {
+        self.all(sql!(
+            // Bounded by versions and not by the time alone, since any number can come in a day.
+            "SELECT created_at / 86400000000 AS day, CAST(SUM(accepted) AS BIGINT) AS added, COUNT(*) AS versions
+             FROM (SELECT created_at, accepted FROM versions
+                   WHERE project_id = $1 ORDER BY version DESC LIMIT $3) AS newest
+             WHERE created_at >= $2
+             GROUP BY created_at / 86400000000
+             ORDER BY day",
+            id,
+            since,
+            versions
         ))
         .await
     }

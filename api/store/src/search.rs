@@ -125,6 +125,34 @@ impl Searching<'_> {
             .await
     }
 
+    /// Returns the shown units that were published before one, whole and newest first, or the newest ones.
+    pub async fn units_newest(&self, before: Option<ShownUnit>, limit: u32) -> Result<Vec<Unit>, Error> {
+        let (at, id) = before.map_or((i64::MAX, String::new()), |unit| {
+            (unit.published_at.micros(), unit.id.to_string())
+        });
+        self.0
+            .read(async {
+                sql!(
+                    text!(
+                        UNIT,
+                        " WHERE ",
+                        SHOWN_UNIT,
+                        " AND (units.published_at < $1 OR (units.published_at = $1 AND units.id < $2))
+                         ORDER BY units.published_at DESC, units.id DESC LIMIT $3"
+                    ),
+                    at,
+                    id,
+                    limit
+                )
+                .rows(&mut self.0.readers())
+                .await?
+                .iter()
+                .map(unit)
+                .collect()
+            })
+            .await
+    }
+
     /// Returns the shown units among chains, in no order.
     pub async fn units(&self, chains: &[String]) -> Result<Vec<Unit>, Error> {
         let places = places(chains.len());

@@ -83,6 +83,9 @@ pub struct DatasetHead {
     pub offer: DatasetOffer,
     /// The newest purchase of the reader's account, if it is known.
     pub purchase: Option<DatasetPurchase>,
+    /// Number of sales that were not refunded; the first page of the dataset counts them, and the others say nothing of
+    /// them.
+    pub sold: u64,
     /// Number of reviews and questions; the first page of the dataset counts them, and the others say nothing of them.
     pub review_count: u64,
     /// Newest version whose rows the reader may read, if there is one.

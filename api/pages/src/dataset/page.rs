@@ -1,20 +1,27 @@
 //! First page of a dataset: rows, readme, schema, calls, contributors and what is said.
 
 use askama::Template;
+use serde_json::{Value, json};
 use types::{Contract, Timestamp, Version};
 
 use super::DatasetTab;
 use super::column::{kind_words, percent};
 use super::head::{DatasetHead, DatasetOffer};
+use super::pace::RowsADay;
 use super::rows::DatasetRows;
 use crate::cell::escaped;
 use crate::chrome::{PageLayout, Theme};
 use crate::document::RenderedMarkdown;
 use crate::filters;
+use crate::head::LinkedData;
+use crate::number::counted;
 use crate::said::Discussion;
+use crate::time::Instant;
 
 /// Most bytes of the table of the schema as HTML, which leaves the rest of a page room within 90 KB.
 const MAX_SCHEMA_BYTES: usize = 32 << 10;
+/// Most fields that the data for other sites names.
+const MAX_NAMED_FIELDS: usize = 40;
 /// Bytes of a field beside its texts.
 const FIELD_BYTES: usize = 240;
 
@@ -89,6 +96,7 @@ pub struct DatasetPage {
     contributors: Vec<VersionContributor>,
     readme: RenderedMarkdown,
     discussion: Discussion,
+    pace: Option<RowsADay>,
 }
 
 impl DatasetPage {
@@ -117,7 +125,58 @@ impl DatasetPage {
             summary,
             contributors,
             discussion,
+            pace: None,
         }
+    }
+
+    /// Adds the rows that came on each of the last days, oldest day first.
+    #[must_use]
+    pub fn with_days(mut self, days: Vec<u64>) -> Self {
+        self.pace = RowsADay::new(days);
+        self
+    }
+
+    /// Returns a sentence about the dataset for search engines and other sites.
+    fn about(&self) -> String {
+        let lede = self.head.lede();
+        if lede.is_empty() {
+            let rows = counted(self.head.records, "row", "rows");
+            format!("A dataset of {rows} on Sluice, under {}.", self.head.license)
+        } else {
+            lede
+        }
+    }
+
+    /// Returns the dataset as data.
+    fn linked(&self) -> LinkedData {
+        let (head, base) = (&self.head, &self.chrome.base);
+        let columns = self.contract.fields().iter().take(MAX_NAMED_FIELDS);
+        let columns: Vec<&str> = columns.map(|field| field.name.as_str()).collect();
+        let creator = head.account.as_ref().or(head.agent.as_ref());
+        LinkedData::new(
+            "Dataset",
+            [
+                ("name", json!(head.title)),
+                ("description", json!(self.about())),
+                ("url", json!(self.chrome.canonical())),
+                ("identifier", json!(head.slug)),
+                ("license", json!(head.license)),
+                ("keywords", json!(head.tags)),
+                ("version", json!(head.version.0.to_string())),
+                ("dateCreated", json!(Instant(self.created_at.micros()).machine())),
+                ("dateModified", json!(Instant(head.updated_at.micros()).machine())),
+                (
+                    "creator",
+                    creator.map_or(Value::Null, |name| json!({"@type": "Organization", "name": name})),
+                ),
+                ("isAccessibleForFree", json!(!self.is_paid())),
+                ("variableMeasured", json!(columns)),
+                (
+                    "includedInDataCatalog",
+                    json!({"@type": "DataCatalog", "name": "Sluice", "url": format!("{base}/")}),
+                ),
+            ],
+        )
     }
 
     /// Returns the first fields, as many as there is room for, and how many there are beside them.

@@ -1,10 +1,11 @@
 //! Samples of the board of requests, and of discussions.
 
+use super::market::asked;
 use super::{Book, Texts, ago, ahead, visitor};
 use crate::console::StateMark;
 use crate::{
-    AnswerView, Discussion, Error, FindFacet, FindValue, OfferedItem, RequestPage, RequestRow, RequestsPage, SaidEntry,
-    Thread, WantedField,
+    AnswerView, AskedRequest, Discussion, Error, FindFacet, FindValue, OfferedItem, RequestPage, RequestRow,
+    RequestsPage, SaidEntry, Thread, WantedField,
 };
 
 const ID: &str = "019a8c4e-77b2-7d10-9c55-2f0c1b6a9e34";
@@ -24,6 +25,7 @@ pub(super) fn add_empty(book: &mut Book) -> Result<(), Error> {
         kept: Vec::new(),
         previous: None,
         next: None,
+        ask: AskedRequest::default(),
         ..list(&texts, Vec::new())
     };
     book.add("requests", &none)?;
@@ -94,6 +96,7 @@ fn list(texts: &Texts, rows: Vec<RequestRow>) -> RequestsPage {
         here,
     };
     RequestsPage {
+        ask: asked(texts),
         chrome: visitor("/requests?q=parquet"),
         query: texts.text.chars().take(200).collect(),
         statuses: FindFacet {

@@ -154,6 +154,7 @@ pub(super) fn head(texts: &Texts, offer: DatasetOffer, readable: Option<Version>
             }),
             _ => None,
         },
+        sold: 14,
         review_count: 0,
         offer,
         readable,
@@ -280,20 +281,23 @@ fn page(
         contributions: 183,
         added: 15_372,
     };
-    Some(DatasetPage::new(
-        chrome,
-        head,
-        rows,
-        (contract, figures),
-        ((!is_empty).then_some(Version(1_240)), before(90_000)),
-        (!is_empty).then_some(summary),
-        if is_empty { Vec::new() } else { vec![contributor] },
-        if is_empty {
-            Discussion::default()
-        } else {
-            discussion(texts)
-        },
-    ))
+    Some(
+        DatasetPage::new(
+            chrome,
+            head,
+            rows,
+            (contract, figures),
+            ((!is_empty).then_some(Version(1_240)), before(90_000)),
+            (!is_empty).then_some(summary),
+            if is_empty { Vec::new() } else { vec![contributor] },
+            if is_empty {
+                Discussion::default()
+            } else {
+                discussion(texts)
+            },
+        )
+        .with_days(if is_empty { Vec::new() } else { vec![0, 84, 1_240] }),
+    )
 }
 
 pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {

@@ -4,9 +4,10 @@ use super::board::discussion;
 use super::{Book, Texts, ago, person, visitor};
 use crate::console::{StateMark, UnitRow, UnitsPage};
 use crate::{
-    Error, FindFacet, FindHit, FindMode, FindPage, FindValue, SaidEntry, ScoreView, UnitFacts, UnitPage, UnitStep,
-    UnitVersion,
+    AskedRequest, Error, FindFacet, FindHit, FindMode, FindPage, FindValue, MarkedText, MiniScore, SaidEntry,
+    ScoreView, UnitFacts, UnitPage, UnitStep, UnitVersion,
 };
+use types::vocabulary::ItemKind;
 
 const ID: &str = "019a8c4e-77b2-7d10-9c55-2f0c1b6a9e34";
 
@@ -52,7 +53,12 @@ pub(super) fn add_empty(book: &mut Book) -> Result<(), Error> {
 }
 
 fn find(texts: &Texts, has_hits: bool) -> FindPage {
-    let mode = |word, label, here| FindMode { word, label, here };
+    let mode = |word, label, here| FindMode {
+        word,
+        label,
+        href: format!("/find?q=parquet&mode={word}"),
+        here,
+    };
     let value = |label: &str, count, here| FindValue {
         label: label.to_owned(),
         count,
@@ -60,30 +66,22 @@ fn find(texts: &Texts, has_hits: bool) -> FindPage {
         here,
     };
     let facet = |title, values| FindFacet { title, values };
-    let hit = |is_unit: bool| FindHit {
-        title: texts.text.clone(),
-        href: if is_unit {
-            format!("/units/{ID}")
-        } else {
-            "/projects/tide-levels".to_owned()
-        },
-        facts: vec!["Knowledge".to_owned(), texts.word.clone()],
-        text: texts.text.clone(),
-        score: is_unit.then_some(86),
-        ratings: is_unit.then(|| "4.7 of 5, 23 ratings".to_owned()),
-        price: if is_unit { "$0.25".to_owned() } else { "Free".to_owned() },
-        is_locked: is_unit,
-        notes: vec!["trial: given credits work".to_owned()],
-        at: ago(60),
-    };
+    let hit = |is_unit: bool| hit(texts, is_unit);
     FindPage {
         chrome: visitor("/find?q=parquet"),
         query: texts.text.chars().take(200).collect(),
         modes: vec![
-            mode("auto", "Auto", true),
-            mode("keyword", "Keyword", false),
-            mode("semantic", "Meaning", false),
+            mode("auto", "Words and meaning", true),
+            mode("keyword", "Words alone", false),
+            mode("semantic", "Meaning alone", false),
         ],
+        kinds: vec![
+            mode("", "Everything", true),
+            mode("dataset", "Datasets", false),
+            mode("unit", "Knowledge", false),
+        ],
+        orders: vec![mode("", "Best match", true), mode("newest", "Newest", false)],
+        split: has_hits.then_some((41, 11)),
         total: if has_hits { 52 } else { 0 },
         is_exact: has_hits,
         judge: "words-1".to_owned(),
@@ -102,6 +100,53 @@ fn find(texts: &Texts, has_hits: bool) -> FindPage {
         },
         first: has_hits.then(|| "/find?q=parquet".to_owned()),
         next: has_hits.then(|| "/find?q=parquet&cursor=YXV0by4yMA".to_owned()),
+        ask: asked(texts),
+        tries: if has_hits {
+            Vec::new()
+        } else {
+            vec![(texts.word.clone(), 6)]
+        },
+        asked: if has_hits {
+            Vec::new()
+        } else {
+            vec![(format!("/requests/{ID}"), texts.text.clone(), Some("20.00".to_owned()))]
+        },
+    }
+}
+
+/// Returns a request that somebody thinks of.
+pub(super) fn asked(texts: &Texts) -> AskedRequest {
+    AskedRequest {
+        title: texts.text.chars().take(200).collect(),
+        is_dataset: true,
+        base: "https://sluice.example".to_owned(),
+    }
+}
+
+/// Returns a unit or a dataset in a list. Words of it are marked that each of its texts has.
+pub(super) fn hit(texts: &Texts, is_unit: bool) -> FindHit {
+    let title = format!("Parquet: {}", texts.text);
+    FindHit {
+        kind: if is_unit { ItemKind::Unit } else { ItemKind::Dataset },
+        title: MarkedText::new(&title, &["parquet".to_owned()]),
+        href: if is_unit {
+            format!("/units/{ID}")
+        } else {
+            "/projects/tide-levels".to_owned()
+        },
+        category: is_unit.then(|| texts.word.clone()),
+        slug: (!is_unit).then(|| texts.word.clone()),
+        license: "CC-BY-4.0".to_owned(),
+        agent: is_unit.then(|| texts.name.clone()),
+        text: MarkedText::new(&texts.text, &[]),
+        score: is_unit.then(|| (86, MiniScore::new([90, 85, 90, 80]))),
+        ratings: is_unit.then(|| "4.7 of 5, 23 ratings".to_owned()),
+        tags: if is_unit { Vec::new() } else { vec![texts.word.clone()] },
+        price: if is_unit { "$0.25".to_owned() } else { "Free".to_owned() },
+        is_locked: is_unit,
+        notes: vec!["trial credit works".to_owned()],
+        happened: if is_unit { "published" } else { "updated" },
+        at: ago(60),
     }
 }
 

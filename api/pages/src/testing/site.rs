@@ -1,13 +1,14 @@
 //! Samples of the pages outside the console.
 
 use super::checkout::{credits, spent, wallet};
+use super::market::hit;
 use super::{Book, Texts, ago, ahead, person, visitor};
 use crate::{
     AgentChoice, BrowsePage, BrowseRow, CheckMailPage, ConfirmPage, ConsentBudget, ConsentPage, Error, ErrorPage,
-    FaucetPage, FeedPage, FeedRow, FieldError, HomeDataset, HomePage, InvitePage, LeaderboardPage, LicenseView,
-    LicensesPage, LinkState, LoggedRow, MailKind, PaidPage, PlaceRow, ReportOutcomePage, ReportPage, ReportState,
-    ScopeChoice, SecretPage, SignInLinkPage, SignInPage, SignUpPage, TakedownsPage, TermsPage, Theme, VerifyPage,
-    VerifyState,
+    FaucetPage, FeedPage, FeedRow, FieldError, FindHit, HomeDataset, HomeExample, HomePage, HomeRequest, InvitePage,
+    KnowledgePage, LeaderboardPage, LicenseView, LicensesPage, LinkState, LoggedRow, MailKind, PaidPage, PlaceRow,
+    ReportOutcomePage, ReportPage, ReportState, ScopeChoice, SecretPage, SignInLinkPage, SignInPage, SignUpPage,
+    TableCell, TakedownsPage, TermsPage, Theme, VerifyPage, VerifyState,
 };
 
 /// Terms in Markdown with everything that a document may have, and HTML that it may not.
@@ -67,6 +68,8 @@ fn home(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         title: title.to_owned(),
         records,
         version,
+        price: "$0.10".to_owned(),
+        is_locked: true,
         merged_at: ago(minutes),
     };
     let newest = vec![
@@ -102,17 +105,28 @@ fn home(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             datasets: 214,
             records: 61_204_518,
             versions: 18_377,
+            units: Some(3_906),
+            tries: vec![("/find?tag=tides".to_owned(), texts.word.clone())],
+            example: Some(HomeExample {
+                dataset: newest[0].clone(),
+                columns: vec!["gauge".to_owned(), texts.word.clone()],
+                rows: vec![
+                    vec![TableCell::text(&texts.text), TableCell::literal("2.71")],
+                    vec![TableCell::text("Cuxhaven"), TableCell::Null],
+                ],
+            }),
             newest,
-            flow: Some(super::console::flow(texts)),
-            feed: vec![FeedRow {
-                word: "merged",
+            knowledge: vec![hit(texts, true)],
+            wanted: vec![HomeRequest {
+                href: "/requests/019a8c4e-77b2-7d10-9c55-2f0c1b6a9e34".to_owned(),
                 title: texts.text.clone(),
-                href: Some("/projects/tide-gauges".to_owned()),
-                version: Some(7),
-                agent: Some(texts.name.clone()),
-                records: Some(84),
-                at: ago(3),
+                kind: "knowledge",
+                budget: Some("5.00".to_owned()),
+                answers: 3,
+                agent: texts.name.clone(),
+                at: ago(41),
             }],
+            flow: Some(super::console::flow(texts)),
         },
     )
 }
@@ -309,9 +323,13 @@ pub(super) fn add_empty(book: &mut Book) -> Result<(), Error> {
             datasets: 0,
             records: 0,
             versions: 0,
+            units: None,
+            tries: Vec::new(),
+            example: None,
             newest: Vec::new(),
+            knowledge: Vec::new(),
+            wanted: Vec::new(),
             flow: None,
-            feed: Vec::new(),
         },
     )
 }
@@ -440,13 +458,15 @@ fn records(book: &mut Book, texts: &Texts) -> Result<(), Error> {
 }
 
 fn market(book: &mut Book, texts: &Texts) -> Result<(), Error> {
-    let row = |price: Option<&str>| BrowseRow {
+    let row = |price: &str| BrowseRow {
         slug: "tide-gauges".to_owned(),
         title: texts.text.clone(),
         records: 839_412,
         version: 1_242,
         license: "CC-BY-4.0".to_owned(),
-        price: price.map(str::to_owned),
+        tags: vec![texts.word.clone()],
+        is_locked: price != "Free",
+        price: price.to_owned(),
         at: ago(12),
     };
     book.add(
@@ -455,9 +475,20 @@ fn market(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             chrome: visitor("/projects?q=x"),
             q: texts.text.clone(),
             total: 2,
-            rows: vec![row(Some("0.10")), row(None)],
+            is_by_age: false,
+            rows: vec![row("$0.10"), row("Free")],
             next: Some("/projects?q=x&cursor=1.2".to_owned()),
             first: Some("/projects?q=x".to_owned()),
         },
-    )
+    )?;
+    let list = |rows: Vec<FindHit>| KnowledgePage {
+        chrome: visitor("/knowledge"),
+        total: Some(3_906),
+        categories: vec![texts.word.clone()],
+        rows,
+        first: None,
+        next: Some("/knowledge?before=1.2".to_owned()),
+    };
+    book.add("knowledge", &list(vec![hit(texts, true)]))?;
+    book.add("knowledge-none", &list(Vec::new()))
 }

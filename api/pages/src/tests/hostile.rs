@@ -12,7 +12,10 @@ fn text_of_somebody_else_never_becomes_markup() {
     let mut carried = 0;
     for sample in hostile {
         let elements = elements(&sample.html);
-        let scripts = elements.iter().filter(|element| element.name == "script").count();
+        let scripts = elements
+            .iter()
+            .filter(|element| element.name == "script" && element.get("type") != Some("application/ld+json"))
+            .count();
         assert_eq!(scripts, 1, "{}", sample.name);
         assert!(!elements.iter().any(|element| element.name == "img"), "{}", sample.name);
         assert!(!sample.html.contains("<script>alert"), "{}", sample.name);

@@ -5,26 +5,34 @@ use crate::testing::{Sample, samples};
 use crate::{CONTENT_SECURITY_POLICY, asset};
 
 /// Paths of the service that pages may lead to.
-const PATHS: [&str; 22] = [
+const PATHS: [&str; 30] = [
     "/activity",
     "/activity.atom",
+    "/agents",
     "/assets",
+    "/collectors",
     "/console",
     "/test-usdc",
+    "/docs",
     "/find",
     "/guide/agents.md",
     "/invite",
+    "/knowledge",
     "/leaderboard",
     "/licenses",
+    "/llms.txt",
     "/oauth/authorize",
     "/openapi.json",
+    "/operators",
     "/paid",
+    "/pricing",
     "/projects",
     "/report",
     "/requests",
     "/signin",
     "/signout",
     "/signup",
+    "/skill.md",
     "/takedowns",
     "/terms",
     "/units",
@@ -129,6 +137,11 @@ fn a_page_obeys_its_content_security_policy() {
                 .iter()
                 .filter(|(name, _)| name == "style" || name.starts_with("on"));
             problems.extend(own.map(|(name, value)| format!("{name}={value}")));
+            let rel = element.get("rel").unwrap_or_default();
+            // Neither is fetched: one says which address is meant, one leads to the feed, and data is not run.
+            if ["canonical", "alternate"].contains(&rel) || element.get("type") == Some("application/ld+json") {
+                continue;
+            }
             let loads = match element.name.as_str() {
                 "script" => element.get("src"),
                 "link" => element.get("href"),

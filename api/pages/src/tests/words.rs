@@ -1,7 +1,7 @@
 use crate::console::{ActivityRow, Attention, ChangeActor, ContributionRow, ContributionState};
 use crate::number::{counted, grouped, size};
 use crate::testing::samples;
-use crate::{ErrorPage, Instant, Page, PageLayout, Person, SecretPage, SignUpPage, Theme, isolate};
+use crate::{ErrorPage, Instant, Page, PageLayout, Person, SecretPage, SignUpPage, TermsPage, Theme, isolate};
 
 const NOW: Instant = Instant(1_795_435_200_000_000);
 
@@ -105,6 +105,7 @@ fn chrome(path: &str, theme: Theme) -> PageLayout {
         theme,
         person: Some(Person {
             email: "ops@harbour-lab.example".to_owned(),
+            is_staff: false,
         }),
         form_token: "token".to_owned(),
         path: path.to_owned(),
@@ -134,6 +135,7 @@ fn the_rail_stands_in_the_console_and_marks_the_place() {
     assert!(page.contains("<a href=\"/console/agents\" aria-current=\"page\">Agents &#38; keys</a>"));
     assert_eq!(page.matches("aria-current").count(), 1);
     assert!(page.contains("<span class=\"n hot\">3<span class=\"vh\"> need you</span></span>"));
+    assert!(page.contains("<span>Agents &#38; keys</span><span class=\"n hot\">3 need you</span>"));
     let page = missing("/console", Theme::System);
     assert!(page.contains("<a href=\"/console\" aria-current=\"page\">Overview"));
     for outside in ["/", "/consoles", "/terms"] {
@@ -142,18 +144,77 @@ fn the_rail_stands_in_the_console_and_marks_the_place() {
 }
 
 #[test]
+fn the_rail_has_the_pages_of_the_service_for_staff_alone() {
+    let page = |is_staff: bool| {
+        let mut layout = chrome("/console/moderation", Theme::System);
+        layout.person = layout.person.map(|person| Person { is_staff, ..person });
+        let page = ErrorPage {
+            chrome: layout,
+            status: 404,
+            title: String::new(),
+            message: "there is no such page".to_owned(),
+            what_next: String::new(),
+            retry_at: None,
+            request_id: "r".to_owned(),
+            json: "{}".to_owned(),
+        };
+        page.html().unwrap()
+    };
+    for is_staff in [true, false] {
+        let page = page(is_staff);
+        assert_eq!(page.contains("href=\"/console/operators\""), is_staff);
+        assert_eq!(page.contains("<li class=\"cap\">Service</li>"), is_staff);
+        let reports = "<a href=\"/console/moderation\" aria-current=\"page\">Reports</a>";
+        assert_eq!(page.matches(reports).count(), 1, "{is_staff}");
+        assert!(
+            page.contains("<span>Reports</span>"),
+            "the menu says where the reader is"
+        );
+    }
+}
+
+#[test]
 fn the_theme_is_on_the_page_and_its_form_leads_back() {
-    for (theme, own, next) in [
-        (Theme::System, "<html lang=\"en\">", "dark"),
-        (Theme::Dark, "<html lang=\"en\" data-theme=\"dark\">", "light"),
-        (Theme::Light, "<html lang=\"en\" data-theme=\"light\">", "system"),
+    for (theme, own) in [
+        (Theme::System, "<html lang=\"en\">"),
+        (Theme::Dark, "<html lang=\"en\" data-theme=\"dark\">"),
+        (Theme::Light, "<html lang=\"en\" data-theme=\"light\">"),
     ] {
         let page = missing("/terms?x=\"1\"", theme);
-        assert!(page.contains(own) && page.contains(&format!("name=\"theme\" value=\"{next}\"")));
+        assert!(page.contains(own));
+        for other in [Theme::System, Theme::Dark, Theme::Light] {
+            let button = format!(
+                "name=\"theme\" value=\"{}\" aria-pressed=\"{}\"",
+                other.word(),
+                other == theme
+            );
+            assert!(page.contains(&button), "{button}");
+        }
         assert!(page.contains("name=\"return_to\" value=\"/terms?x=&#34;1&#34;\""));
         assert_eq!(Theme::of(theme.word()), theme);
     }
     assert_eq!(Theme::of("purple"), Theme::System);
+}
+
+#[test]
+fn a_page_of_a_query_or_of_an_account_is_kept_out_of_search_engines() {
+    for (path, is_listed) in [
+        ("/terms", true),
+        ("/terms?x=1", false),
+        ("/console", false),
+        ("/console/money", false),
+    ] {
+        let page = TermsPage::new(chrome(path, Theme::System), "Terms", "2026-11-01", "# Terms").html();
+        let page = page.unwrap();
+        assert_eq!(
+            page.contains("<meta name=\"robots\" content=\"noindex\">"),
+            !is_listed,
+            "{path}"
+        );
+        let canonical = format!("<link rel=\"canonical\" href=\"https://sluice.example{path}\">");
+        assert_eq!(page.contains(&canonical), is_listed, "{path}");
+    }
+    assert!(missing("/nothing", Theme::System).contains("content=\"noindex\""));
 }
 
 #[test]

@@ -20,7 +20,9 @@ use std::io::{Write as _, stdout};
 use std::time::{Duration, Instant};
 
 use operators::knowledge::QuantisedVector;
-use search::{Document, DocumentFacts, DocumentKey, Index, Price, SearchFilter, SearchMode, SearchQuery, Standing};
+use search::{
+    Document, DocumentFacts, DocumentKey, Index, Price, SearchFilter, SearchMode, SearchOrder, SearchQuery, Standing,
+};
 use types::Timestamp;
 use types::vocabulary::ItemKind;
 
@@ -94,7 +96,9 @@ fn document(id: String, title: String, body: String, category: String, source: S
             category: Some(category),
             license: "CC0-1.0".to_owned(),
             language: None,
+            tags: Vec::new(),
             price: Price::WithKey,
+            price_micro: 0,
             trial_sale: false,
             published_at: NOW,
             score: 60,
@@ -120,6 +124,7 @@ fn generated(units: u64) -> Vec<Document> {
 
 fn ids(index: &Index, text: &str, mode: SearchMode, vector: Option<Vec<f32>>) -> Result<Vec<String>, Box<dyn Error>> {
     let query = SearchQuery {
+        order: SearchOrder::Best,
         text: text.to_owned(),
         vector,
         mode,

@@ -4,7 +4,7 @@ mod judged;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use types::vocabulary::ItemKind;
+use types::vocabulary::{ItemKind, Language};
 
 use self::judged::{document_vectors, interval, mean, ndcg, queries, query_vectors, texts};
 use super::*;
@@ -25,7 +25,9 @@ fn unit(id: &str, title: &str, body: &str) -> Document {
             category: Some("performance-tuning".to_owned()),
             license: "CC0-1.0".to_owned(),
             language: None,
+            tags: Vec::new(),
             price: Price::WithKey,
+            price_micro: 0,
             trial_sale: false,
             published_at: Timestamp::from_micros(1),
             score: 60,
@@ -49,6 +51,7 @@ fn query(text: &str, mode: SearchMode) -> SearchQuery {
         vector: None,
         mode,
         filter: SearchFilter::default(),
+        order: SearchOrder::Best,
         offset: 0,
         limit: 50,
     }
@@ -106,6 +109,101 @@ fn a_unit_of_a_new_seller_ranks_below_its_like_a_near_and_a_doubted_one_below_th
     }
     // The newest of all, without a query, is no ranking.
     assert_eq!(ids(&index, &query("", SearchMode::Auto)), ["a", "b", "c", "d", "e"]);
+}
+
+#[test]
+fn hits_come_in_the_order_that_was_asked_for() {
+    let of = |id: &str, at, price, score| {
+        let mut unit = unit(id, "Tide levels", "Tide levels of a gauge");
+        unit.facts.published_at = Timestamp::from_micros(at);
+        unit.facts.price_micro = price;
+        unit.facts.score = score;
+        unit
+    };
+    let index = index(&[
+        of("a", 1, 500_000, 90),
+        of("b", 2, 0, 60),
+        of("c", 3, 10_000, 70),
+        unit("soup", "Noodle soup", "Boil the noodles."),
+    ]);
+    for (order, expected) in [
+        (SearchOrder::Newest, ["c", "b", "a"]),
+        (SearchOrder::Cheapest, ["b", "c", "a"]),
+        (SearchOrder::Score, ["a", "c", "b"]),
+    ] {
+        for mode in [SearchMode::Keyword, SearchMode::Auto] {
+            let asked = SearchQuery {
+                order,
+                ..query("tide levels", mode)
+            };
+            assert_eq!(ids(&index, &asked), expected, "{order:?} {mode:?}");
+            // Pages of one order follow each other.
+            let second = SearchQuery {
+                offset: 1,
+                limit: 1,
+                ..asked
+            };
+            assert_eq!(ids(&index, &second), [expected[1]], "{order:?} {mode:?}");
+        }
+    }
+}
+
+#[test]
+fn a_tag_and_a_language_narrow_and_are_counted() {
+    let dataset = |id: &str, tags: &[&str]| {
+        let mut document = unit(id, "Tide levels", "Tide levels of a gauge");
+        document.key.kind = ItemKind::Dataset;
+        document.facts.category = None;
+        document.facts.tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
+        document
+    };
+    let mut english = unit("u", "Tide levels", "Tide levels of a gauge");
+    english.facts.language = Some(Language::English);
+    let index = index(&[dataset("d", &["sea", "tide"]), dataset("e", &["sea"]), english]);
+    let narrowed = |filter: SearchFilter| {
+        let asked = SearchQuery {
+            filter,
+            ..query("", SearchMode::Keyword)
+        };
+        let mut found = ids(&index, &asked);
+        found.sort_unstable();
+        found
+    };
+    let tagged = |tag: &str| SearchFilter {
+        tag: Some(tag.to_owned()),
+        ..SearchFilter::default()
+    };
+    assert_eq!(narrowed(tagged("sea")), ["d", "e"]);
+    assert_eq!(narrowed(tagged("tide")), ["d"]);
+    // A part of a tag is another tag.
+    assert_eq!(narrowed(tagged("tid")), Vec::<String>::new());
+    let in_english = SearchFilter {
+        language: Some(Language::English),
+        ..SearchFilter::default()
+    };
+    assert_eq!(narrowed(in_english), ["u"]);
+    let found = index
+        .search(&query("", SearchMode::Keyword), Timestamp::from_micros(2))
+        .unwrap();
+    let (_, tags) = found.facets.iter().find(|(facet, _)| *facet == Facet::Tag).unwrap();
+    let tags: Vec<_> = tags.iter().map(|tag| (tag.value.as_str(), tag.count)).collect();
+    assert_eq!(tags, [("sea", 2), ("tide", 1)]);
+}
+
+#[test]
+fn what_an_index_keeps_of_a_document_is_read_back() {
+    let mut kept = unit("kept", "Tide levels", "Tide levels of a gauge");
+    let key = kept.key.clone();
+    for tags in [
+        Vec::new(),
+        vec!["sea".to_owned()],
+        vec!["sea".to_owned(), "tide 2".to_owned()],
+    ] {
+        kept.facts.tags = tags;
+        kept.facts.price_micro = 250_000;
+        let text = kept_facts::encoded(&key, &kept.facts);
+        assert_eq!(kept_facts::decoded(&text), Some((key.clone(), kept.facts.clone())));
+    }
 }
 
 #[test]

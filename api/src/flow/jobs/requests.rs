@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use search::{SearchFilter, SearchMode, SearchQuery};
+use search::{SearchFilter, SearchMode, SearchOrder, SearchQuery};
 use store::{BoardRequest, Job, RequestKind, RequestStatus, Store};
 use types::vocabulary::ItemKind;
 use types::{Clock, OperatorId};
@@ -77,6 +77,7 @@ impl MatchJob {
         // Datasets have no category.
         let has_category = kind == ItemKind::Unit && request.category != GENERAL;
         let query = SearchQuery {
+            order: SearchOrder::Best,
             text: request.title.clone(),
             // By words alone, so that sellers are told also while no model answers.
             vector: None,

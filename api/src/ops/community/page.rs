@@ -3,7 +3,9 @@
 //! Invariant: a page shows what the operation for programs answers to the same conditions.
 
 use pages::console::StateMark;
-use pages::{AnswerView, FindFacet, FindValue, OfferedItem, RequestPage, RequestRow, RequestsPage, WantedField};
+use pages::{
+    AnswerView, AskedRequest, FindFacet, FindValue, OfferedItem, RequestPage, RequestRow, RequestsPage, WantedField,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{ItemKind, RequestFilter, RequestStatus};
@@ -72,6 +74,9 @@ struct FindRequestsQuery {
     /// Number of the page; 1 where not given.
     #[schemars(range(min = 1, max = 1_000))]
     page: Option<u32>,
+    /// Title of a request that the reader thinks of.
+    #[schemars(length(max = 200), regex(pattern = LINE))]
+    title: Option<String>,
 }
 
 impl FindRequestsQuery {
@@ -190,6 +195,11 @@ async fn list(cx: Cx, input: FindRequestsQuery) -> Result<PageResponse, ApiError
             input.facet("Kind", "kind", &board.counts.kind),
             input.facet("Category", "category", categories),
         ],
+        ask: AskedRequest {
+            title: input.title.as_deref().unwrap_or_default().trim().to_owned(),
+            is_dataset: input.value("kind") == "dataset",
+            base: cx.app.config.public_url.clone(),
+        },
         kept: kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         clear: PATH.to_owned(),
         total: board.total,

@@ -2,7 +2,11 @@
 //!
 //! Invariant: a program that asks at the same address gets the same text as JSON or plain text.
 
-use store::{ContributionSum, ProjectFilter};
+use serde_json::{Map, Value};
+use store::{BoardRequest, ContributionSum, ProjectFilter, ProjectSummary, RequestFilter, RequestStatus};
+use types::Version;
+use types::money::MicroUsdc;
+use url::form_urlencoded::Serializer;
 
 use super::overview::flow;
 use crate::call::cx::Cx;
@@ -12,12 +16,23 @@ use crate::call::view::PageResponse;
 use crate::call::wire::NoInput;
 use crate::error::ApiError;
 use crate::licenses::License;
+use crate::ops::contribute::documented_contract;
 use crate::ops::page_kit::{instant, page_layout};
 use crate::ops::pages::{TERMS, built_in_terms, license_text};
-use crate::ops::site::row;
+use crate::ops::search;
+use crate::ops::site::price as dataset_price;
+use crate::rules::profiles;
 
-/// Datasets and entries of the feed on the front page.
-const NEWEST: u32 = 8;
+/// Datasets, and units, on the front page.
+const NEWEST: u32 = 6;
+/// Requests on the front page.
+const WANTED: u32 = 3;
+/// Datasets among which one is looked for whose rows anybody sees.
+const EXAMPLES_TRIED: usize = 3;
+/// Columns, and rows, of that one.
+const EXAMPLE_SIDE: usize = 4;
+/// Most characters of a text in them.
+const EXAMPLE_CHARS: usize = 40;
 /// Contributions whose rows the figure on the front page shows.
 const FLOWING: u32 = 200;
 
@@ -54,30 +69,109 @@ async fn home(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
         after: None,
         limit: NEWEST,
     };
+    let open = RequestFilter {
+        status: Some(RequestStatus::Open),
+        ..RequestFilter::default()
+    };
     let store = &cx.app.store;
-    let (projects, total) = tokio::try_join!(store.projects(&filter), store.project_count(&filter))?;
-    let (records, versions) = store.console().public_totals().await?;
-    let latest = store.console().contributions_in_public(FLOWING).await?;
+    let (console, community) = (store.console(), store.community());
+    let (projects, datasets, (records, versions), latest, wanted) = tokio::try_join!(
+        store.projects(&filter),
+        store.project_count(&filter),
+        console.public_totals(),
+        console.contributions_in_public(FLOWING),
+        community.requests(&open, cx.now, 0, WANTED)
+    )?;
     let latest: Vec<_> = latest.iter().map(ContributionSum::from).collect();
-    let feed = store.feed().before(i64::MAX, NEWEST).await?;
+    let (knowledge, _) = search::newest(&cx, None, NEWEST).await?;
+    let market = search::market(&cx).await;
     PageResponse::page(&pages::HomePage {
-        flow: (!latest.is_empty()).then(|| flow(&latest)).transpose()?,
-        feed: feed.into_iter().map(row).collect(),
         chrome: page_layout(&cx).await?,
-        datasets: total,
+        datasets,
         records,
         versions,
-        newest: projects
-            .into_iter()
-            .map(|project| pages::HomeDataset {
-                slug: project.slug,
-                title: project.title,
-                records: project.record_count,
-                version: project.version.0,
-                merged_at: instant(project.updated_at),
-            })
-            .collect(),
+        units: market.as_ref().map(|market| market.units),
+        tries: market.map(tries).unwrap_or_default(),
+        example: example(&cx, &projects).await?,
+        newest: projects.into_iter().map(dataset).collect(),
+        knowledge,
+        wanted: wanted.into_iter().map(request).collect(),
+        flow: (!latest.is_empty()).then(|| flow(&latest)).transpose()?,
     })
+}
+
+fn dataset(project: ProjectSummary) -> pages::HomeDataset {
+    let price = dataset_price(project.access, project.price_micro);
+    pages::HomeDataset {
+        slug: project.slug,
+        title: project.title,
+        records: project.record_count,
+        version: project.version.0,
+        is_locked: price.is_some(),
+        price: search::price(price.map_or(0, |price| price.0)),
+        merged_at: instant(project.updated_at),
+    }
+}
+
+fn request(request: BoardRequest) -> pages::HomeRequest {
+    pages::HomeRequest {
+        href: format!("/requests/{}", request.id),
+        title: request.title,
+        kind: request.kind.as_str(),
+        budget: request.budget_micro.map(|budget| MicroUsdc(budget).to_string()),
+        answers: request.answer_count,
+        agent: request.agent_name,
+        at: instant(request.created_at),
+    }
+}
+
+/// Returns searches to begin with: what the market has most of.
+fn tries(market: search::Market) -> Vec<(String, String)> {
+    let by = |name: &'static str| {
+        move |value: String| {
+            let query = Serializer::new(String::new()).append_pair(name, &value).finish();
+            (format!("/find?{query}"), value)
+        }
+    };
+    let tags = market.tags.into_iter().map(by("tag"));
+    tags.chain(market.categories.into_iter().map(by("category"))).collect()
+}
+
+/// Returns the first of some datasets of which anybody sees rows, with some of them.
+async fn example(cx: &Cx, projects: &[ProjectSummary]) -> Result<Option<pages::HomeExample>, ApiError> {
+    let merged = projects.iter().filter(|project| project.version > Version::EMPTY);
+    for summary in merged.take(EXAMPLES_TRIED) {
+        let Some(project) = cx.app.store.project_by_slug(&summary.slug, None).await? else {
+            continue;
+        };
+        let shown = profiles::sampled(cx, &project).await?;
+        let Some(rows) = shown.filter(|rows| !rows.is_empty()) else {
+            continue;
+        };
+        let contract = documented_contract(&project)?;
+        let columns: Vec<String> = contract
+            .fields()
+            .iter()
+            .take(EXAMPLE_SIDE)
+            .map(|field| field.name.clone())
+            .collect();
+        let row = |record: &Map<String, Value>| columns.iter().map(|name| cell(record.get(name))).collect();
+        return Ok(Some(pages::HomeExample {
+            rows: rows.iter().take(EXAMPLE_SIDE).map(row).collect(),
+            columns,
+            dataset: dataset(summary.clone()),
+        }));
+    }
+    Ok(None)
+}
+
+/// Returns a value of a record as a cell.
+fn cell(value: Option<&Value>) -> pages::TableCell {
+    match value {
+        None | Some(Value::Null) => pages::TableCell::Null,
+        Some(Value::String(text)) => pages::TableCell::text(&text.chars().take(EXAMPLE_CHARS).collect::<String>()),
+        Some(other) => pages::TableCell::literal(&other.to_string()),
+    }
 }
 
 async fn terms(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {

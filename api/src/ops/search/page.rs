@@ -1,25 +1,50 @@
 //! The search as a page.
 //!
-//! Invariant: the page shows what the operation for programs answers to the same conditions.
+//! Invariant: the page shows what the operation for programs answers to the same conditions. Beside those it knows an
+//! order, a tag and a language.
 
-use pages::{FindFacet, FindHit, FindMode, FindPage, FindValue};
+use pages::{AskedRequest, FindFacet, FindMode, FindPage, FindValue};
 use schemars::JsonSchema;
+use search::SearchOrder;
 use serde::Deserialize;
+use store::{RequestFilter, RequestStatus};
 use types::money::MicroUsdc;
+use types::vocabulary::Language;
 use url::form_urlencoded::Serializer;
 
-use super::view::{DatasetPreview, FacetValueCount, SearchHit, UnitPreview};
-use super::{SearchInput, answer};
+use super::hits::{self, marked_words};
+use super::suggest;
+use super::view::FacetValueCount;
+use super::{PageConditions, SearchInput, answer};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::Spec;
 use crate::call::view::PageResponse;
 use crate::error::ApiError;
-use crate::ops::page_kit::{instant, page_layout};
+use crate::ops::page_kit::page_layout;
 
 const PATH: &str = "/find";
 /// The ways of searching, with their names.
-const MODES: [(&str, &str); 3] = [("auto", "Auto"), ("keyword", "Keyword"), ("semantic", "Meaning")];
+const MODES: [(&str, &str); 3] = [
+    ("auto", "Words and meaning"),
+    ("keyword", "Words alone"),
+    ("semantic", "Meaning alone"),
+];
+/// Kinds of items, with their names.
+const KINDS: [(&str, &str); 3] = [("", "Everything"), ("dataset", "Datasets"), ("unit", "Knowledge")];
+/// Orders of results, with their names.
+const ORDERS: [(&str, &str, SearchOrder); 4] = [
+    ("", "Best match", SearchOrder::Best),
+    ("newest", "Newest", SearchOrder::Newest),
+    ("cheapest", "Cheapest", SearchOrder::Cheapest),
+    ("score", "Highest score", SearchOrder::Score),
+];
+/// Name of the first order where nothing was searched for.
+const UNASKED_ORDER: &str = "Newest";
+/// Words that are tried alone where nothing was found.
+const TRIES: usize = 4;
+/// Open requests that are shown where nothing was found.
+const ASKED: u32 = 3;
 
 pub(super) fn add(table: &mut Operations) {
     table.add(
@@ -59,6 +84,15 @@ struct SearchPageQuery {
     /// Greatest age, such as `day`.
     #[schemars(length(max = 20))]
     within: Option<String>,
+    /// Tag that a dataset must have.
+    #[schemars(length(max = 60))]
+    tag: Option<String>,
+    /// Language that a unit must have, such as `en`.
+    #[schemars(length(max = 20))]
+    language: Option<String>,
+    /// Order of the results, such as `newest`.
+    #[schemars(length(max = 20))]
+    sort: Option<String>,
     /// Place in the results.
     #[schemars(length(max = 80))]
     cursor: Option<String>,
@@ -75,6 +109,9 @@ impl SearchPageQuery {
             ("license", &self.license),
             ("price", &self.price),
             ("within", &self.within),
+            ("tag", &self.tag),
+            ("language", &self.language),
+            ("sort", &self.sort),
             ("cursor", &self.cursor),
         ];
         let set = all
@@ -102,31 +139,58 @@ impl SearchPageQuery {
         }
     }
 
-    /// Returns the conditions as the operation for programs takes them.
-    fn search(&self) -> Result<SearchInput, ApiError> {
+    /// Returns the value of a condition; empty where it is not set.
+    fn value(&self, name: &str) -> &str {
+        let set = self.set();
+        let found = set.iter().find(|(other, _)| *other == name);
+        found.map_or("", |(_, value)| *value)
+    }
+
+    /// Returns the conditions as the operation for programs takes them, and those that only the page has.
+    fn search(&self) -> Result<(SearchInput, PageConditions), ApiError> {
+        let unknown = || ApiError::not_found("there is no such search");
         let set = self
             .set()
             .into_iter()
+            .filter(|(name, _)| !matches!(*name, "tag" | "language" | "sort"))
             .map(|(name, value)| (name.to_owned(), value.into()));
         let set: serde_json::Map<String, serde_json::Value> = set.collect();
-        serde_json::from_value(set.into()).map_err(|_error| ApiError::not_found("there is no such search"))
+        let input = serde_json::from_value(set.into()).map_err(|_error| unknown())?;
+        let order = ORDERS.into_iter().find(|(word, ..)| *word == self.value("sort"));
+        let language: Option<Language> = match self.value("language") {
+            "" => None,
+            word => Some(word.parse().map_err(|_error| unknown())?),
+        };
+        let beside = PageConditions {
+            tag: Some(self.value("tag")).filter(|tag| !tag.is_empty()).map(str::to_owned),
+            language,
+            order: order.map(|(_, _, order)| order).ok_or_else(unknown)?,
+        };
+        Ok((input, beside))
+    }
+
+    /// Returns a choice of the search.
+    fn choice(&self, name: &str, word: &'static str, label: &'static str) -> FindMode {
+        FindMode {
+            word,
+            label,
+            href: self.with(name, word),
+            here: self.value(name) == word,
+        }
     }
 }
 
 async fn find(cx: Cx, input: SearchPageQuery) -> Result<PageResponse, ApiError> {
-    let results = answer(&cx, input.search()?).await?;
+    let (asked, beside) = input.search()?;
+    let results = answer(&cx, asked, beside).await?;
     let set = input.set();
-    let value_of = |name: &str| {
-        set.iter()
-            .find(|(other, _)| *other == name)
-            .map_or("", |(_, value)| *value)
-    };
+    let query = input.value("q").to_owned();
     let facet = |title, name: &'static str, counts: &[FacetValueCount]| FindFacet {
         title,
         values: counts
             .iter()
             .map(|count| {
-                let here = value_of(name) == count.value;
+                let here = input.value(name) == count.value;
                 FindValue {
                     label: label(name, &count.value),
                     count: count.count,
@@ -137,29 +201,54 @@ async fn find(cx: Cx, input: SearchPageQuery) -> Result<PageResponse, ApiError> 
             .collect(),
     };
     let facets = &results.facets;
+    let of_kind = |word: &str| {
+        let found = facets.kind.iter().find(|count| count.value == word);
+        found.map_or(0, |count| count.count)
+    };
+    let is_split = input.value("kind").is_empty() && results.total_is_exact && !results.items.is_empty();
+    let split = is_split.then(|| (of_kind("unit"), of_kind("dataset")));
     let facets = vec![
-        facet("Kind", "kind", &facets.kind),
         facet("Price", "price", &facets.price),
         facet("Category", "category", &facets.category),
+        facet("Tag", "tag", &results.tags),
+        facet("Updated within", "within", &facets.freshness),
         facet("Licence", "license", &facets.license),
-        facet("Fresh within", "within", &facets.freshness),
+        facet("Language", "language", &facets.language),
     ];
-    let kept = set.iter().filter(|(name, _)| !matches!(*name, "q" | "mode" | "cursor"));
+    // The text, the kind and the order are fields of the form and come with it.
+    let kept = set
+        .iter()
+        .filter(|(name, _)| !matches!(*name, "q" | "kind" | "sort" | "cursor"));
     let only = SearchPageQuery {
         q: input.q.clone(),
-        mode: input.mode.clone(),
         ..SearchPageQuery::default()
     };
+    let is_empty = results.items.is_empty();
+    let (tries, open) = if is_empty && !query.is_empty() {
+        tokio::try_join!(tries(&cx, &query), asked_for(&cx, &query))?
+    } else {
+        (Vec::new(), Vec::new())
+    };
+    let words = marked_words(&query);
     PageResponse::page(&FindPage {
         chrome: page_layout(&cx).await?,
-        query: value_of("q").to_owned(),
         modes: MODES
             .map(|(word, label)| FindMode {
-                word,
-                label,
                 here: results.mode == word,
+                ..input.choice("mode", word, label)
             })
             .to_vec(),
+        kinds: KINDS.map(|(word, label)| input.choice("kind", word, label)).to_vec(),
+        orders: ORDERS
+            .into_iter()
+            // Without words the best are the newest.
+            .filter(|(word, ..)| !(query.is_empty() && *word == "newest"))
+            .map(|(word, label, _)| {
+                let is_best_of_all = query.is_empty() && word.is_empty();
+                input.choice("sort", word, if is_best_of_all { UNASKED_ORDER } else { label })
+            })
+            .collect(),
+        split,
         total: results.total,
         is_exact: results.total_is_exact,
         is_heuristic: results.judge.name == search::LEXICAL_RANKING_ID,
@@ -169,94 +258,70 @@ async fn find(cx: Cx, input: SearchPageQuery) -> Result<PageResponse, ApiError> 
             .collect(),
         clear: only.with("cursor", ""),
         facets,
-        hits: results.items.into_iter().map(hit).collect(),
+        hits: results.items.into_iter().map(|hit| hits::of(hit, &words)).collect(),
         first: input.cursor.as_ref().map(|_| input.with("cursor", "")),
         next: results.next_cursor.map(|cursor| input.with("cursor", &cursor)),
+        ask: AskedRequest {
+            title: query.clone(),
+            is_dataset: input.value("kind") == "dataset",
+            base: cx.app.config.public_url.clone(),
+        },
+        tries,
+        asked: open,
+        query,
     })
+}
+
+/// Returns the words of a text that find something alone, with the numbers of what they find.
+async fn tries(cx: &Cx, query: &str) -> Result<Vec<(String, u64)>, ApiError> {
+    let words = marked_words(query);
+    let mut found = Vec::new();
+    // One word that found nothing was tried already.
+    for word in words.iter().filter(|_| words.len() > 1).take(TRIES) {
+        let (_, total) = suggest::found(cx, word, 0).await?;
+        if total > 0 {
+            found.push((word.clone(), total));
+        }
+    }
+    Ok(found)
+}
+
+/// Returns open requests with words of a text, as addresses, titles and budgets.
+async fn asked_for(cx: &Cx, query: &str) -> Result<Vec<(String, String, Option<String>)>, ApiError> {
+    // A request with all of the words is found by the board itself; here one with the longest of them is near enough.
+    let longest = marked_words(query).into_iter().max_by_key(|word| word.chars().count());
+    let Some(word) = longest else {
+        return Ok(Vec::new());
+    };
+    let filter = RequestFilter {
+        status: Some(RequestStatus::Open),
+        kind: None,
+        category: None,
+        words: vec![word],
+    };
+    let open = cx.app.store.community().requests(&filter, cx.now, 0, ASKED).await?;
+    let shown = open.into_iter().map(|request| {
+        let budget = request.budget_micro.map(|budget| MicroUsdc(budget).to_string());
+        (format!("/requests/{}", request.id), request.title, budget)
+    });
+    Ok(shown.collect())
 }
 
 /// Returns the name of a value of a condition.
 fn label(name: &str, value: &str) -> String {
     let label = match (name, value) {
-        ("kind", "unit") => "Units",
-        ("kind", "dataset") => "Datasets",
-        ("price", "free") => "Free",
-        ("price", "key") => "Free with a key",
+        ("price", "free") => "Free for all",
+        ("price", "key") => "Free with an account",
         ("price", "priced") => "Priced by the seller",
-        ("price", "trial") => "Open to trial",
+        ("price", "trial") => "Trial credit works",
         ("within", "day") => "A day",
         ("within", "week") => "A week",
         ("within", "month") => "A month",
+        ("language", "en") => "English",
+        ("language", "ko") => "한국어",
+        ("language", "mixed") => "English and 한국어",
+        ("language", "other") => "Others",
         _ => value,
     };
     label.to_owned()
-}
-
-fn price(micro: i64) -> String {
-    if micro == 0 {
-        "Free".to_owned()
-    } else {
-        format!("${}", MicroUsdc(micro))
-    }
-}
-
-/// Returns the notes below a price.
-fn notes(trial_sale: bool, more: Option<String>) -> Vec<String> {
-    let trial = trial_sale.then(|| "trial: given credits work".to_owned());
-    more.into_iter().chain(trial).collect()
-}
-
-fn hit(preview: SearchHit) -> FindHit {
-    match preview {
-        SearchHit::Unit(unit) => unit_hit(*unit),
-        SearchHit::Dataset(dataset) => dataset_hit(*dataset),
-    }
-}
-
-fn unit_hit(unit: UnitPreview) -> FindHit {
-    let with_key = !unit.locked && unit.price_micro > 0;
-    let ratings = unit.ratings.average.map(|average| {
-        let count = unit.ratings.count;
-        format!(
-            "{average:.1} of 5, {count} {}",
-            if count == 1 { "rating" } else { "ratings" }
-        )
-    });
-    let below = match unit.ranked_below {
-        Some("new_seller") => Some("new seller: ranks below".to_owned()),
-        Some("near_another") => Some("near another unit: ranks below".to_owned()),
-        Some(_) => Some("flagged by readers: ranks below".to_owned()),
-        None => None,
-    };
-    FindHit {
-        title: unit.title,
-        href: format!("/units/{}", unit.id),
-        facts: vec!["Knowledge".to_owned(), unit.category, unit.license],
-        text: unit.preview,
-        score: Some(unit.score.into()),
-        ratings: ratings.or_else(|| Some("not yet rated".to_owned())),
-        price: price(unit.price_micro),
-        is_locked: unit.locked,
-        notes: notes(unit.trial_sale, with_key.then(|| "free with a key".to_owned()))
-            .into_iter()
-            .chain(below)
-            .collect(),
-        at: instant(unit.published_at.instant()),
-    }
-}
-
-fn dataset_hit(dataset: DatasetPreview) -> FindHit {
-    let rows = format!("{} rows, v{}", dataset.record_count, dataset.version);
-    FindHit {
-        title: dataset.title,
-        href: format!("/projects/{}", dataset.slug),
-        facts: vec!["Dataset".to_owned(), dataset.slug, dataset.license],
-        text: dataset.preview,
-        score: None,
-        ratings: None,
-        price: price(dataset.price_micro),
-        is_locked: dataset.locked,
-        notes: notes(dataset.trial_sale, Some(rows)),
-        at: instant(dataset.updated_at.instant()),
-    }
 }

@@ -183,6 +183,7 @@ async fn a_start_opens_the_index_on_disk_and_catches_up_or_builds_it_anew() {
     };
     let found = |searching: &SearchIndex, text: &str| {
         let query = SearchQuery {
+            order: search::SearchOrder::Best,
             text: text.to_owned(),
             vector: None,
             mode: SearchMode::Auto,

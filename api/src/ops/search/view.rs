@@ -33,6 +33,9 @@ pub(super) struct SearchAnswer {
     pub(super) items: Vec<SearchHit>,
     /// Counts of values; each facet ignores its own condition.
     pub(super) facets: FacetCounts,
+    /// Numbers of datasets by tag, for the page of the search.
+    #[serde(skip)]
+    pub(super) tags: Vec<FacetValueCount>,
     /// Cursor of the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) next_cursor: Option<String>,
@@ -104,6 +107,9 @@ pub(super) struct UnitPreview {
     /// The scores of the axes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) scores: Option<VersionScores>,
+    /// Tenths of the axes, for pages.
+    #[serde(skip)]
+    pub(super) axes: Option<[u64; 4]>,
     /// Price in micro-USDC; 0 is free.
     pub(super) price_micro: i64,
     /// True if the seller priced it.
@@ -189,6 +195,7 @@ impl SearchAnswer {
             total: found.total as u64,
             total_is_exact: found.is_exact,
             items: Vec::new(),
+            tags: counts(Facet::Tag),
             facets: FacetCounts {
                 kind: counts(Facet::Kind),
                 category: counts(Facet::Category),
@@ -220,6 +227,15 @@ impl SearchHit {
         let chain = unit.chain;
         let marks = chain.marks;
         let is_priced = is_locked(chain.price_micro);
+        let axes = unit.scores.as_ref().map(|(scores, _)| {
+            let axes = [
+                scores.accuracy,
+                scores.novelty,
+                scores.reproducibility,
+                scores.specificity,
+            ];
+            axes.map(u64::from)
+        });
         let scores = unit.scores.map(|(scores, judge)| VersionScores::of(scores, &judge));
         Self::Unit(Box::new(UnitPreview {
             preview: preview(&unit.body, is_priced),
@@ -232,6 +248,7 @@ impl SearchHit {
             agent: unit.agent_name,
             score: scores.as_ref().map_or(0, |scores| scores.total),
             scores,
+            axes,
             price_micro: entitlement::units::price_of(chain.price_micro).0,
             locked: is_priced,
             trial_sale: chain.trial_sale,

@@ -8,10 +8,11 @@ mod select;
 mod versions;
 
 use operators::profile;
-use pages::{DatasetPage, DatasetTab, Discussion, SummaryOfVersion, VersionContributor};
+use pages::{DatasetHead, DatasetPage, DatasetTab, Discussion, SummaryOfVersion, VersionContributor};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::ItemKind;
+use store::{ItemKind, ProjectDay};
+use types::Timestamp;
 
 use super::page;
 use crate::call::cx::Cx;
@@ -23,7 +24,14 @@ use crate::ops::community::{DiscussionPlaces, discussion};
 use crate::ops::page_kit::page_layout;
 use crate::rules::profiles;
 
-pub(super) use scene::{DatasetScene, price};
+pub(super) use scene::DatasetScene;
+pub(in crate::ops) use scene::price;
+
+/// Days of the figure of rows a day, today among them.
+const DAYS: i64 = 30;
+/// Newest versions that the figure is made from.
+const MAX_VERSIONS: u32 = 3_000;
+const DAY_MICROS: i64 = 86_400_000_000;
 
 pub(super) fn add(table: &mut Operations) {
     let spec = Spec {
@@ -56,7 +64,16 @@ async fn dataset(cx: Cx, input: DatasetPagePath) -> Result<PageResponse, ApiErro
     let (store, chrome) = (&cx.app.store, page_layout(&cx).await?);
     let written = store.summaries();
     let summaries = written.of(project.id, 1).await?;
-    let head = scene.head(&cx, DatasetTab::Data);
+    let id = project.id.to_string();
+    let (money, since) = (store.money(), Timestamp::from_micros(first_day(cx.now) * DAY_MICROS));
+    let (sold, added) = tokio::try_join!(
+        money.sold_count(ItemKind::Dataset, &id),
+        store.project_days(project.id, since, MAX_VERSIONS)
+    )?;
+    let head = DatasetHead {
+        sold,
+        ..scene.head(&cx, DatasetTab::Data)
+    };
     let rows = rows::first(&cx, &scene, &chrome, &head).await?;
     let shown = profiles::shown(&cx, project, None).await?;
     let figures = shown.iter().flat_map(|shown| &shown.figures.columns);
@@ -74,7 +91,6 @@ async fn dataset(cx: Cx, input: DatasetPagePath) -> Result<PageResponse, ApiErro
     let discussion = if project.taken_down.is_none() {
         let path = format!("/projects/{}", project.slug);
         let places = DiscussionPlaces::new(path, input.reviews, input.comments.as_deref());
-        let id = project.id.to_string();
         discussion(&cx, ItemKind::Dataset, &id, project.operator, &places).await?
     } else {
         Discussion::default()
@@ -89,5 +105,61 @@ async fn dataset(cx: Cx, input: DatasetPagePath) -> Result<PageResponse, ApiErro
         contributors.collect(),
         discussion,
     );
-    PageResponse::page(&page)
+    PageResponse::page(&page.with_days(days(&added, project.created_at, cx.now)))
+}
+
+/// Returns the first of the days of the figure, as a number since 1970.
+fn first_day(now: Timestamp) -> i64 {
+    now.micros().div_euclid(DAY_MICROS) - (DAYS - 1)
+}
+
+/// Returns the rows of each of the last days, oldest day first, from the day on which the dataset was made.
+fn days(added: &[ProjectDay], made: Timestamp, now: Timestamp) -> Vec<u64> {
+    let versions: u64 = added.iter().map(|day| day.versions).sum();
+    // Of the oldest day of those that were read, some versions may be missing.
+    let read = match added.first() {
+        Some(oldest) if versions >= u64::from(MAX_VERSIONS) => oldest.day + 1,
+        _ => i64::MIN,
+    };
+    let today = now.micros().div_euclid(DAY_MICROS);
+    let begin = first_day(now).max(made.micros().div_euclid(DAY_MICROS)).max(read);
+    let rows = |day: i64| {
+        added
+            .iter()
+            .find(|found| found.day == day)
+            .map_or(0, |found| found.added)
+    };
+    (begin..=today).map(rows).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(day: i64) -> Timestamp {
+        Timestamp::from_micros(day * DAY_MICROS + 5)
+    }
+
+    fn day(day: i64, versions: u64) -> ProjectDay {
+        ProjectDay {
+            day,
+            added: 10 * versions,
+            versions,
+        }
+    }
+
+    #[test]
+    fn days_begin_with_the_dataset_and_end_today() {
+        let added = [day(97, 2), day(99, 1)];
+        assert_eq!(days(&added, at(96), at(100)), [0, 20, 0, 10, 0]);
+        let old = days(&added, at(1), at(100));
+        assert_eq!((old.len(), old[26], old[28], old[29]), (30, 20, 10, 0));
+        assert_eq!(days(&[], at(100), at(100)), [0]);
+    }
+
+    #[test]
+    fn a_day_that_was_read_in_part_is_left_out() {
+        let added = [day(97, 1), day(99, u64::from(MAX_VERSIONS) - 1)];
+        assert_eq!(days(&added, at(1), at(99)), [0, added[1].added]);
+    }
 }

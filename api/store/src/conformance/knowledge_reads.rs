@@ -6,7 +6,9 @@ use types::{AgentId, OperatorId, UnitId};
 
 use super::fixture::{agent, at, open, race};
 use super::knowledge::{World, apply, is_sound, published, status, submitted};
-use crate::{ItemKind, NewComment, NewRating, NewVectors, Outbox, Rated, RatingCursor, Standing, UnitStatus};
+use crate::{
+    ItemKind, NewComment, NewRating, NewVectors, Outbox, Rated, RatingCursor, ShownUnit, Standing, UnitStatus,
+};
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -155,6 +157,41 @@ pub async fn a_reply_answers_a_comment_of_its_item(url: &str) {
         2
     );
     is_sound(&store).await;
+}
+
+/// The newest units come first, a page follows the one before it, and what is not shown is on none.
+pub async fn the_newest_units_come_first(url: &str) {
+    let store = open(url).await;
+    let world = World::new(&store).await;
+    let (one, two) = (
+        world.published(&store, "one", 60).await,
+        world.published(&store, "two", 61).await,
+    );
+    submitted(&store, world.revision(one, one, "three")).await;
+    let searching = store.searching();
+    let newest = searching.units_newest(None, 10).await.unwrap();
+    let mut ids: Vec<UnitId> = newest.iter().map(|unit| unit.id).collect();
+    assert!(newest.is_sorted_by_key(|unit| std::cmp::Reverse((unit.published_at, unit.id.to_string()))));
+    let first = ShownUnit {
+        id: newest[0].id,
+        published_at: newest[0].published_at.unwrap(),
+    };
+    let rest = searching.units_newest(Some(first), 10).await.unwrap();
+    assert_eq!(rest, newest[1..]);
+    assert_eq!(searching.units_newest(None, 1).await.unwrap(), newest[..1]);
+    ids.sort_unstable_by_key(UnitId::to_string);
+    let mut both = [one, two];
+    both.sort_unstable_by_key(UnitId::to_string);
+    assert_eq!(ids, both);
+    assert!(store.knowledge().erase(one, at(20)).await.unwrap());
+    let left: Vec<UnitId> = searching
+        .units_newest(None, 10)
+        .await
+        .unwrap()
+        .iter()
+        .map(|unit| unit.id)
+        .collect();
+    assert_eq!(left, [two]);
 }
 
 /// An erased unit has no text left, and a version in work ends.

@@ -531,9 +531,13 @@ pub async fn a_trial_sale_is_refunded_in_given_credits(url: &str) {
     give(&store, market.buyer, 500_000, true, "given").await;
     let before = points(&store, market.seller.agent).await;
     let sale = market.buy(&store, 10).await;
+    let sold = async || store.money().sold_count(sale.kind, &sale.item).await.unwrap();
+    assert_eq!(sold().await, 1);
     let (id, _) = dispute(&store, sale.id, 20).await;
+    assert_eq!(sold().await, 1, "a dispute is no refund");
     let refund = DisputeResolution::Refund { wallet: None };
     let resolved = resolve(&store, id, refund, 30).await;
+    assert_eq!(sold().await, 0);
     assert!(matches!(resolved, DisputeResolved::Resolved(_)), "{resolved:?}");
     assert_eq!(balances(&store, market.buyer).await.given.0, 500_000);
     assert_eq!(points(&store, market.seller.agent).await, before);

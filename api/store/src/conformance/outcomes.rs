@@ -1,6 +1,6 @@
 //! Scenarios about applying outcomes.
 
-use types::{ContributionId, Version};
+use types::{ContributionId, Timestamp, Version};
 
 use super::fixture::{World, agent, at, merged, open, outcome, rejected, waiting};
 use crate::{ContributionStatus, Outbox, OutcomeRow, Resolution, Store};
@@ -215,6 +215,15 @@ pub async fn versions_and_contributors_add_up(url: &str) {
         [2],
         "a version that is not announced yet does no harm"
     );
+    let days = async |since, versions| -> Vec<(u64, u64)> {
+        let days = store.project_days(world.project, since, versions).await.unwrap();
+        days.into_iter().map(|day| (day.added, day.versions)).collect()
+    };
+    let begin = Timestamp::from_micros(0);
+    let total = |days: Vec<(u64, u64)>| days.iter().fold((0, 0), |sum, day| (sum.0 + day.0, sum.1 + day.1));
+    assert_eq!(total(days(begin, 100).await), (8, 4));
+    assert_eq!(total(days(begin, 3).await), (6, 3), "the newest ones");
+    assert_eq!(days(Timestamp::from_micros(i64::MAX), 100).await, [(0, 0); 0]);
     let contributors = store.project_contributors(world.project, 10).await.unwrap();
     let shares: Vec<_> = contributors
         .iter()

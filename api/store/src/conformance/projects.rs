@@ -216,6 +216,24 @@ pub async fn pages_neither_repeat_nor_skip(url: &str) {
         };
         project(&store, dated).await;
     }
+    let by_age = async |after, limit| -> Vec<DatasetId> {
+        let filter = ProjectFilter {
+            q: Some("project".to_owned()),
+            viewer: None,
+            after,
+            limit,
+        };
+        let found = store.projects_by_age(&filter).await.unwrap();
+        found.iter().map(|project| project.id).collect()
+    };
+    let all = by_age(None, 50).await;
+    assert_eq!(all.len(), 7);
+    assert!(all.is_sorted_by(|newer, older| newer.to_string() > older.to_string()));
+    let after = ProjectCursor {
+        updated_at: at(0),
+        id: all[2],
+    };
+    assert_eq!(by_age(Some(after), 2).await, all[3..5]);
     let mut after = None;
     let mut seen: Vec<ProjectSummary> = Vec::new();
     for _ in 0..9 {

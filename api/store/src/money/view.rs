@@ -143,6 +143,23 @@ impl Money<'_> {
             .await
     }
 
+    /// Returns the number of sales of an item that were not refunded.
+    pub async fn sold_count(&self, kind: ItemKind, item: &str) -> Result<u64, Error> {
+        self.0
+            .read(async {
+                sql!(
+                    "SELECT COUNT(*) AS sold FROM sales
+                     WHERE item_kind = $1 AND item_id = $2 AND state NOT IN ('refunded', 'trial_refunded')",
+                    kind,
+                    item
+                )
+                .row(&mut self.0.readers())
+                .await?
+                .get("sold")
+            })
+            .await
+    }
+
     /// Returns what an operator bought, newest first, up to `limit`.
     pub async fn bought_by(&self, buyer: OperatorId, limit: u32) -> Result<Vec<Sale>, Error> {
         self.0

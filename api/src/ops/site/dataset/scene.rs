@@ -38,7 +38,7 @@ pub(in crate::ops::site) struct DatasetScene {
 }
 
 /// Returns the price of a dataset; `None` if it is free.
-pub(in crate::ops::site) fn price(access: Access, micro: Option<i64>) -> Option<MicroUsdc> {
+pub(in crate::ops) fn price(access: Access, micro: Option<i64>) -> Option<MicroUsdc> {
     // A public dataset has no price, even if the database has one.
     let price = (access == Access::Paid).then(|| dataset_price(micro));
     price.filter(|price| *price > MicroUsdc(0))
@@ -116,6 +116,7 @@ impl DatasetScene {
             bytes: bytes(project.version).filter(|_| project.version > Version::EMPTY),
             contributors: self.contributor_count,
             purchase: self.purchase.clone(),
+            sold: 0,
             review_count: 0,
             offer,
             readable: self.readable,
