@@ -10,6 +10,7 @@
 use askama::{PrimitiveType, Result, Values, filter_fn};
 use types::Timestamp;
 
+use crate::inline::InlineCode;
 use crate::number;
 use crate::time::{Instant, ShownTime};
 
@@ -105,4 +106,16 @@ pub(crate) fn date<T: AnyInstant>(at: T, _: &dyn Values) -> Result<ShownTime> {
 #[filter_fn]
 pub(crate) fn short<T: AsRef<str>>(root: T, _: &dyn Values) -> Result<String> {
     Ok(format!("{}…", root.as_ref().chars().take(16).collect::<String>()))
+}
+
+/// Shows micro-USDC in dollars with at least two decimals, and no zeros behind them.
+#[filter_fn]
+pub(crate) fn price<N: PrimitiveType<Value = i64>>(micro: N, _: &dyn Values) -> Result<String> {
+    Ok(number::price(micro.get()))
+}
+
+/// Shows what stands between backticks as code.
+#[filter_fn]
+pub(crate) fn inline<T: AsRef<str>>(text: T, _: &dyn Values) -> Result<InlineCode> {
+    Ok(InlineCode::of(text.as_ref()))
 }

@@ -16,12 +16,14 @@ mod confirm;
 mod consent;
 pub mod console;
 mod dataset;
+mod docs;
 mod document;
 mod entry;
 mod filters;
 mod find;
 mod form;
 mod home;
+mod inline;
 mod link;
 mod market;
 mod number;
@@ -56,6 +58,12 @@ pub use dataset::{
     DatasetVersionsPage, GrowthPoint, LeftOutRecords, PreviewRows, ProofOfVersion, ReadableRows, RecordRow, RowsState,
     RowsStatement, ShownColumn, ShownFilter, SummaryOfVersion, VersionChoice, VersionContributor, VersionFile,
     WholeRecord,
+};
+pub use docs::{
+    CodeSample, ConnectPart, DocsContent, DocsGroup, DocsLink, DocsPage, DocsPart, DocsStartPart, DocumentedMember,
+    DocumentedStatus, ErrorCodeEntry, ErrorCodesPart, ErrorStatus, FeeExample, FeeStep, GlossaryPart, GuidePart,
+    OperationGroup, OperationIndexPart, OperationLink, OperationPart, PricingPart, SampleTrial, ToolRow, ToolsPart,
+    TrialAnswer, TrialField,
 };
 pub use document::{LicenseView, LicensesPage, TermsPage};
 pub use entry::{

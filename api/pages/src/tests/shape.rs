@@ -5,11 +5,12 @@ use crate::testing::{Sample, samples};
 use crate::{CONTENT_SECURITY_POLICY, asset};
 
 /// Paths of the service that pages may lead to.
-const PATHS: [&str; 22] = [
+const PATHS: [&str; 24] = [
     "/activity",
     "/activity.atom",
     "/assets",
     "/console",
+    "/docs",
     "/test-usdc",
     "/find",
     "/guide/agents.md",
@@ -19,6 +20,7 @@ const PATHS: [&str; 22] = [
     "/oauth/authorize",
     "/openapi.json",
     "/paid",
+    "/pricing",
     "/projects",
     "/report",
     "/requests",
@@ -181,7 +183,15 @@ fn a_link_leads_to_a_page_that_there_is() {
         };
         // Documents may lead anywhere, and forms have paths that the console does not link to.
         let is_document = sample.name.ends_with("terms") || sample.name.ends_with("licenses");
-        let others = ["/theme", "/verify", "/pricing.json", "/.well-known/service-keys"];
+        let others = [
+            "/theme",
+            "/verify",
+            "/pricing.json",
+            "/.well-known/service-keys",
+            "/guide/errors.md",
+            "/llms.txt",
+            "/skill.md",
+        ];
         let strange = links.filter(|link| {
             let path = link.split(['?', '#']).next().unwrap();
             !(path.is_empty() || known(path) || others.contains(&path) || is_document)
