@@ -22,12 +22,7 @@ pub struct GuidePart {
 
 impl GuidePart {
     /// Creates the page of a text of this service. Its first line is left out if it is a heading: the page has the title.
-    pub fn new(
-        place: impl Into<String>,
-        title: impl Into<String>,
-        raw: Option<&'static str>,
-        markdown: &str,
-    ) -> Self {
+    pub fn new(place: impl Into<String>, title: impl Into<String>, raw: Option<&'static str>, markdown: &str) -> Self {
         let text = markdown.trim_start();
         let text = match text.split_once('\n') {
             Some((first, rest)) if first.starts_with("# ") => rest,

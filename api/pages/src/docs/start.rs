@@ -45,7 +45,10 @@ impl ConnectPart {
     }
 
     fn cursor(&self) -> String {
-        format!("{{\n  \"mcpServers\": {{\n    \"sluice\": {{\"url\": \"{}/mcp\"}}\n  }}\n}}", self.base)
+        format!(
+            "{{\n  \"mcpServers\": {{\n    \"sluice\": {{\"url\": \"{}/mcp\"}}\n  }}\n}}",
+            self.base
+        )
     }
 
     fn code_command(&self) -> String {

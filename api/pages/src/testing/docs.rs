@@ -31,7 +31,12 @@ pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     };
     page(book, "docs-api", "API reference", &index)?;
     page(book, "docs-operation", "Search knowledge", &operation(texts, false))?;
-    page(book, "docs-operation-tried", "Search knowledge", &operation(texts, true))?;
+    page(
+        book,
+        "docs-operation-tried",
+        "Search knowledge",
+        &operation(texts, true),
+    )?;
     let tools = ToolsPart {
         base: BASE.to_owned(),
         tools: vec![ToolRow {
@@ -53,10 +58,7 @@ pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             ErrorStatus {
                 status: 400,
                 phrase: "Bad Request",
-                codes: vec![
-                    code("invalid_request", &["details", "hint"]),
-                    code("file_refused", &[]),
-                ],
+                codes: vec![code("invalid_request", &["details", "hint"]), code("file_refused", &[])],
             },
             ErrorStatus {
                 status: 429,
@@ -115,7 +117,10 @@ fn groups() -> Arc<[OperationGroup]> {
         group(
             "knowledge",
             "Knowledge",
-            vec![link("search_knowledge", "Search knowledge"), link("rate_knowledge", "Rate knowledge")],
+            vec![
+                link("search_knowledge", "Search knowledge"),
+                link("rate_knowledge", "Rate knowledge"),
+            ],
         ),
         group("datasets", "Datasets", vec![link("list_datasets", "List datasets")]),
     ])
@@ -150,7 +155,11 @@ fn operation(texts: &Texts, is_tried: bool) -> OperationPart {
             member("q", "query, text, at most 200 characters"),
             member("kind", "query, `unit` or `dataset`"),
         ],
-        body: if is_tried { Vec::new() } else { vec![member("fields[].name", "text, required")] },
+        body: if is_tried {
+            Vec::new()
+        } else {
+            vec![member("fields[].name", "text, required")]
+        },
         body_note: "or the bytes of the file".to_owned(),
         successes: vec![status(200)],
         answer: vec![member("items[].priceMicro", "integer")],
@@ -158,7 +167,10 @@ fn operation(texts: &Texts, is_tried: bool) -> OperationPart {
         failures: vec![status(400), status(503)],
         samples: samples(BASE),
         trial: Some(SampleTrial {
-            fields: vec![field("q", &texts.text, &[]), field("kind", "unit", &["unit", "dataset"])],
+            fields: vec![
+                field("q", &texts.text, &[]),
+                field("kind", "unit", &["unit", "dataset"]),
+            ],
             answer: is_tried.then(|| TrialAnswer {
                 status: 200,
                 millis: 31,

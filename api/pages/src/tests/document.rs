@@ -68,7 +68,10 @@ fn a_document_that_fills_a_page_has_places_and_code_to_copy() {
     let text = "## Keys\n\n[here](#keys-1)\n\n```sh\na > b\n```\n\n## Keys\n\n| A | B |\n|-|-|\n| 1 | 2 |\n\n#### *Deep* `x`!\n\n<b>\n";
     let (rendered, headings) = RenderedMarkdown::with_places(text);
     let html = rendered.to_string();
-    let listed: Vec<_> = headings.iter().map(|heading| (heading.id.as_str(), heading.text.as_str())).collect();
+    let listed: Vec<_> = headings
+        .iter()
+        .map(|heading| (heading.id.as_str(), heading.text.as_str()))
+        .collect();
     assert_eq!(listed, [("keys", "Keys"), ("keys-1", "Keys")]);
     for part in [
         "<h2 id=\"keys-1\">",
