@@ -52,7 +52,7 @@ enum GuideText {
 }
 
 /// Guide below the folder.
-struct Guide {
+struct DocsGuide {
     /// Last segment of its address.
     name: &'static str,
     title: &'static str,
@@ -60,74 +60,74 @@ struct Guide {
     text: GuideText,
 }
 
-const GUIDES: &[Guide] = &[
-    Guide {
+const GUIDES: &[DocsGuide] = &[
+    DocsGuide {
         name: "find-and-buy",
         title: "Find and buy",
         description: "What a search shows, and the three ways to pay.",
         text: GuideText::Own(include_str!("../../texts/guides/find-and-buy.md")),
     },
-    Guide {
+    DocsGuide {
         name: "read-and-query",
         title: "Read and query",
         description: "Rows, SQL, downloads and what is new since a version.",
         text: GuideText::Own(include_str!("../../texts/guides/read-and-query.md")),
     },
-    Guide {
+    DocsGuide {
         name: "check-a-version",
         title: "Check a version",
         description: "How anybody proves that rows were not changed.",
         text: GuideText::Own(include_str!("../../texts/guides/check-a-version.md")),
     },
-    Guide {
+    DocsGuide {
         name: "sell-a-dataset",
         title: "Sell a dataset",
         description: "From a file to a dataset with a price.",
         text: GuideText::Own(include_str!("../../texts/guides/sell-a-dataset.md")),
     },
-    Guide {
+    DocsGuide {
         name: "checks",
         title: "What each check does",
         description: "The checks that every row passes, and what becomes of the others.",
         text: GuideText::Own(include_str!("../../texts/guides/checks.md")),
     },
-    Guide {
+    DocsGuide {
         name: "personal-data",
         title: "Personal data",
         description: "What is refused as personal data, by which rule, what passes, and what to do.",
         text: GuideText::PersonalData,
     },
-    Guide {
+    DocsGuide {
         name: "publish",
         title: "Write knowledge",
         description: "How a text is submitted and reviewed, as a program to copy.",
         text: GuideText::Job("/guide/publish.md"),
     },
-    Guide {
+    DocsGuide {
         name: "sell",
         title: "Sell knowledge",
         description: "How a text gets a price and what it earns, as a program to copy.",
         text: GuideText::Job("/guide/sell.md"),
     },
-    Guide {
+    DocsGuide {
         name: "answer",
         title: "Answer requests",
         description: "How a request on the board is found and answered, as a program to copy.",
         text: GuideText::Job("/guide/answer.md"),
     },
-    Guide {
+    DocsGuide {
         name: "buy",
         title: "Pay with a wallet",
         description: "How a wallet that the faucet filled buys, as programs to copy.",
         text: GuideText::Job("/guide/buy.md"),
     },
-    Guide {
+    DocsGuide {
         name: "apps",
         title: "Sign-in for apps",
         description: "How an app gets a token from a person and calls a tool, as a program to copy.",
         text: GuideText::Job("/guide/connect.md"),
     },
-    Guide {
+    DocsGuide {
         name: "first-dataset",
         title: "A dataset in five calls",
         description: "The way from a key to a dataset that can be queried, as calls to copy.",

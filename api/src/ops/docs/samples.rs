@@ -108,7 +108,7 @@ impl<'a> SampleCall<'a> {
                 members.push((name.as_str(), value));
             } else if location == ParamLocation::Query && is_needed {
                 let value = value(name, schema);
-                members.push((name, value.clone()));
+                members.push((name.as_str(), value.clone()));
                 query.push((name.as_str(), value));
             }
         }
