@@ -2,10 +2,11 @@
 //!
 //! Invariant: every figure is of the configuration, and a fee is computed by the function that splits sales.
 
+use std::sync::Arc;
+
 use pages::{DocsPage, FeeExample, FeeStep, PricingPart};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::sync::Arc;
 use types::money::MicroUsdc;
 
 use super::{content, page};

@@ -85,7 +85,7 @@ fn value(name: &str, schema: &Value) -> Value {
         return true.into();
     }
     let known = TEXTS.iter().find(|(known, _)| *known == name);
-    known.map_or(name, |(_, text)| text).into()
+    known.map_or(name, |(_, text)| *text).into()
 }
 
 /// Returns a value as text of a path or a query.
