@@ -218,6 +218,7 @@ impl RenderedMarkdown {
     /// Renders a document of this service that fills a page: headings have places, code can be copied, and tables scroll.
     /// Returns the headings of the second level, too.
     pub(crate) fn with_places(markdown: &str) -> (Self, Vec<DocumentHeading>) {
+        let markdown = &shallow(markdown);
         let events: Vec<Event<'_>> = Parser::new_ext(markdown, Options::ENABLE_TABLES).collect();
         let mut headings = Vec::new();
         let mut places = BTreeMap::new();
