@@ -24,7 +24,8 @@ pub(crate) enum RetryAdvice {
 }
 
 impl RetryAdvice {
-    const fn advice(self) -> &'static str {
+    /// Returns the advice as words.
+    pub(crate) const fn advice(self) -> &'static str {
         match self {
             Self::No => "no",
             Self::After => "after `Retry-After`",

@@ -11,6 +11,7 @@ mod contribute;
 mod contributions;
 mod data;
 mod diff;
+mod docs;
 mod dry_run;
 mod export;
 mod files;
@@ -79,6 +80,7 @@ pub(crate) fn all(limits: &Limits) -> Operations {
     console::add(&mut table);
     checkout::add(&mut table);
     site::add(&mut table, limits);
+    docs::add(&mut table);
     table
 }
 

@@ -34,8 +34,18 @@ const CONSOLE: [&str; 12] = [
     "/console/settings",
 ];
 /// Pages that anybody can open.
-const PUBLIC: [&str; 10] = [
+const PUBLIC: [&str; 20] = [
     "/",
+    "/docs",
+    "/docs/api",
+    "/docs/api/contribute_records",
+    "/docs/api/search_knowledge?q=tide&try=1",
+    "/docs/connect",
+    "/docs/errors",
+    "/docs/glossary",
+    "/docs/guide",
+    "/docs/limits",
+    "/pricing",
     "/find",
     "/signup",
     "/signin",

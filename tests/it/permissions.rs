@@ -22,8 +22,10 @@ use self::table::{Expected, Row, rows};
 use crate::accounts::on_each;
 
 /// Paths of pages for people, which programs do not call, beside the pages of a dataset.
-const PAGES: [&str; 13] = [
+const PAGES: [&str; 15] = [
     "/console",
+    "/docs",
+    "/pricing",
     "/report",
     "/requests",
     "/find",

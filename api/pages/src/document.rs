@@ -6,6 +6,7 @@
 //!   query.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use askama::Template;
@@ -14,6 +15,13 @@ use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, 
 use url::Url;
 
 use crate::chrome::{PageLayout, Theme};
+
+/// Heading of a document, with the name of its place on the page.
+#[derive(Clone, Debug)]
+pub(crate) struct DocumentHeading {
+    pub(crate) id: String,
+    pub(crate) text: String,
+}
 
 /// Document in Markdown, rendered.
 #[derive(Debug)]
@@ -152,6 +160,45 @@ pub(crate) fn lede(markdown: &str, most: usize) -> String {
     format!("{}…", cut[..at].trim_end())
 }
 
+/// Returns the words of the heading whose events begin here.
+fn words_of_heading(events: &[Event<'_>]) -> String {
+    let mut words = String::new();
+    for event in events {
+        match event {
+            Event::End(TagEnd::Heading(_)) => break,
+            Event::Text(text) | Event::Code(text) => words.push_str(text),
+            Event::SoftBreak | Event::HardBreak => words.push(' '),
+            _ => {}
+        }
+    }
+    words
+}
+
+/// Returns the name of the place of a heading, as GitHub makes it, and unlike those before. `places` has the highest number
+/// that was added to each.
+fn place(words: &str, places: &mut BTreeMap<String, u32>) -> String {
+    let letters = words.chars().filter_map(|letter| match letter {
+        ' ' | '-' => Some('-'),
+        letter if letter.is_ascii_alphanumeric() || letter == '_' => Some(letter.to_ascii_lowercase()),
+        _ => None,
+    });
+    let name: String = letters.collect();
+    let Some(mut number) = places.get(&name).copied() else {
+        places.insert(name.clone(), 0);
+        return name;
+    };
+    let free = loop {
+        number += 1;
+        let free = format!("{name}-{number}");
+        if !places.contains_key(&free) {
+            break free;
+        }
+    };
+    places.insert(free.clone(), 0);
+    places.insert(name, number);
+    free
+}
+
 impl RenderedMarkdown {
     /// Renders a document of this service.
     pub(crate) fn of(markdown: &str) -> Self {
@@ -166,6 +213,62 @@ impl RenderedMarkdown {
             // Without the address of the page nobody knows where a link leads.
             Err(_) => CowStr::from(""),
         })
+    }
+
+    /// Renders a document of this service that fills a page: headings have places, code can be copied, and tables scroll.
+    /// Returns the headings of the second level, too.
+    pub(crate) fn with_places(markdown: &str) -> (Self, Vec<DocumentHeading>) {
+        let markdown = &shallow(markdown);
+        let events: Vec<Event<'_>> = Parser::new_ext(markdown, Options::ENABLE_TABLES).collect();
+        let mut headings = Vec::new();
+        let mut places = BTreeMap::new();
+        let (mut level_before, mut blocks, mut tables) = (HeadingLevel::H1, 0_u32, 0_u32);
+        let mut shown: Vec<Event<'_>> = Vec::with_capacity(events.len() + 16);
+        for (at, event) in events.iter().enumerate() {
+            match event {
+                Event::Html(text) | Event::InlineHtml(text) => shown.push(Event::Text(text.clone())),
+                Event::Start(Tag::Heading { level, .. }) => {
+                    level_before = lower(*level, level_before);
+                    let text = words_of_heading(&events[at + 1..]);
+                    let id = place(&text, &mut places);
+                    shown.push(Event::Start(Tag::Heading {
+                        level: level_before,
+                        id: Some(id.clone().into()),
+                        classes: Vec::new(),
+                        attrs: Vec::new(),
+                    }));
+                    if level_before == HeadingLevel::H2 {
+                        headings.push(DocumentHeading { id, text });
+                    }
+                }
+                Event::End(TagEnd::Heading(_)) => shown.push(Event::End(TagEnd::Heading(level_before))),
+                Event::Start(Tag::CodeBlock(_)) => {
+                    blocks += 1;
+                    let html = format!(
+                        "<div class=\"code boxed\"><button class=\"btn sm copy\" type=\"button\" \
+                         data-copy=\"code-{blocks}\">Copy</button><pre id=\"code-{blocks}\" tabindex=\"0\" \
+                         aria-label=\"Example {blocks}\"><code>"
+                    );
+                    shown.push(Event::Html(html.into()));
+                }
+                Event::End(TagEnd::CodeBlock) => shown.push(Event::Html("</code></pre></div>\n".into())),
+                Event::Start(Tag::Table(_)) => {
+                    tables += 1;
+                    let html =
+                        format!("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Table {tables}\">");
+                    shown.push(Event::Html(html.into()));
+                    shown.push(event.clone());
+                }
+                Event::End(TagEnd::Table) => {
+                    shown.push(event.clone());
+                    shown.push(Event::Html("</div>\n".into()));
+                }
+                other => shown.push(other.clone()),
+            }
+        }
+        let mut text = String::new();
+        html::push_html(&mut text, shown.into_iter());
+        (Self(text), headings)
     }
 
     fn with_links(markdown: &str, target: impl Fn(CowStr<'_>) -> CowStr<'_>) -> Self {

@@ -11,6 +11,7 @@ use askama::{PrimitiveType, Result, Values, filter_fn};
 use types::Timestamp;
 
 use crate::head;
+use crate::inline::InlineCode;
 use crate::number;
 use crate::time::{Instant, ShownTime};
 
@@ -112,4 +113,16 @@ pub(crate) fn short<T: AsRef<str>>(root: T, _: &dyn Values) -> Result<String> {
 #[filter_fn]
 pub(crate) fn summed<T: AsRef<str>>(text: T, _: &dyn Values) -> Result<String> {
     Ok(head::summary(text.as_ref()))
+}
+
+/// Shows micro-USDC in dollars with at least two decimals, and no zeros behind them.
+#[filter_fn]
+pub(crate) fn price<N: PrimitiveType<Value = i64>>(micro: N, _: &dyn Values) -> Result<String> {
+    Ok(number::price(micro.get()))
+}
+
+/// Shows what stands between backticks as code.
+#[filter_fn]
+pub(crate) fn inline<T: AsRef<str>>(text: T, _: &dyn Values) -> Result<InlineCode> {
+    Ok(InlineCode::of(text.as_ref()))
 }

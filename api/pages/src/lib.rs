@@ -16,6 +16,7 @@ mod confirm;
 mod consent;
 pub mod console;
 mod dataset;
+mod docs;
 mod document;
 mod entry;
 mod filters;
@@ -23,6 +24,7 @@ mod find;
 mod form;
 mod head;
 mod home;
+mod inline;
 mod link;
 mod mark;
 mod market;
@@ -59,6 +61,12 @@ pub use dataset::{
     DatasetVersionsPage, GrowthPoint, LeftOutRecords, PreviewRows, ProofOfVersion, ReadableRows, RecordRow, RowsState,
     RowsStatement, ShownColumn, ShownFilter, SummaryOfVersion, VersionChoice, VersionContributor, VersionFile,
     WholeRecord,
+};
+pub use docs::{
+    CodeSample, ConnectPart, DocsContent, DocsGroup, DocsLink, DocsPage, DocsPart, DocsStartPart, DocumentedMember,
+    DocumentedStatus, ErrorCodeEntry, ErrorCodesPart, ErrorStatus, FeeExample, FeeStep, GlossaryPart, GuidePart,
+    OperationGroup, OperationIndexPart, OperationLink, OperationPart, PricingPart, SampleTrial, ToolRow, ToolsPart,
+    TrialAnswer, TrialField,
 };
 pub use document::{LicenseView, LicensesPage, TermsPage};
 pub use entry::{

@@ -24,6 +24,17 @@ pub(crate) fn usdc(micro: i64) -> String {
     format!("{}.{:06}", micro / 1_000_000, (micro % 1_000_000).abs())
 }
 
+/// Returns an amount of micro-USDC in dollars with at least two decimals; nothing is 0.
+pub(crate) fn price(micro: i64) -> String {
+    if micro == 0 {
+        return "0".to_owned();
+    }
+    let text = usdc(micro);
+    // A price below a cent is shown whole, and a usual one as it stands on a label.
+    let (cents, rest) = text.split_at(text.len() - 4);
+    format!("{cents}{}", rest.trim_end_matches('0'))
+}
+
 /// Returns an amount of micro-USDC with its sign.
 pub(crate) fn usdc_signed(micro: i64) -> String {
     // The minus of mathematics has the width of the plus, so amounts stand below each other.

@@ -6,6 +6,7 @@ mod checkout;
 mod collectors;
 mod console;
 mod dataset;
+mod docs;
 mod market;
 mod moderation;
 mod publish;
@@ -139,6 +140,7 @@ pub fn samples() -> Result<Vec<Sample>, Error> {
         sql::add(&mut book, &texts)?;
         dataset::add(&mut book, &texts)?;
         versions::add(&mut book, &texts)?;
+        docs::add(&mut book, &texts)?;
     }
     book.prefix = "empty-";
     site::add_empty(&mut book)?;

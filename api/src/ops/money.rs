@@ -10,7 +10,7 @@ use crate::call::spec::{Effect, GuardedItem, KEY, Scope, Spec};
 mod buy;
 mod credits;
 mod earnings;
-mod pricing;
+pub(super) mod pricing;
 
 const TAG: &str = "money";
 /// Refusals of a purchase by what a person lets the agent or the app spend.

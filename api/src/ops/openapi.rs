@@ -315,7 +315,7 @@ fn add_request_id(responses: &mut Value) {
 }
 
 /// Returns the errors of the operation's kind, then its own. A later entry replaces an earlier one of the same status.
-fn refusals(operation: &Operation) -> Vec<(u16, &'static str)> {
+pub(super) fn refusals(operation: &Operation) -> Vec<(u16, &'static str)> {
     let spec = &operation.spec;
     // These errors follow from the credentials, the body and the rate limit of the operation.
     let mut refusals = vec![(

@@ -16,13 +16,15 @@ use crate::error::ApiError;
 use crate::licenses::License;
 use crate::ops::tools;
 
-mod limits;
-mod worked;
+pub(super) mod limits;
+pub(super) mod worked;
 
 /// Path of the terms of service.
 pub(super) const TERMS: &str = "/terms";
 /// Path of the changes of the interface.
 const CHANGELOG: &str = "/changelog.md";
+/// Changes of the interface, as Markdown. Places of the address stay open.
+pub(super) const CHANGES: &str = include_str!("../texts/changelog.md");
 /// The path of the table of error codes.
 const ERRORS: &str = "/guide/errors.md";
 
@@ -158,12 +160,19 @@ pub(super) fn license_text(cx: &Cx) -> Result<Bytes, ApiError> {
 }
 
 async fn guide(cx: Cx, _: NoInput) -> Result<StreamedAnswer<MarkdownMedia>, ApiError> {
-    let text = filled(&cx, "agent_guide", || {
-        let limits = limits::markdown(&cx.app.limits, &cx.app.pay, &cx.operations);
-        let text = include_str!("../texts/agents.md").replace("{limits}", &limits);
-        text.replace("{jobs}", &worked::links())
-    });
+    let text = filled(&cx, "agent_guide", || guide_source(&limits_source(&cx)));
     Ok(StreamedAnswer::whole(text?))
+}
+
+/// Returns the guide for agents with this text about the limits. Places of the address and the version stay open.
+pub(super) fn guide_source(limits: &str) -> String {
+    let text = include_str!("../texts/agents.md").replace("{limits}", limits);
+    text.replace("{jobs}", &worked::links())
+}
+
+/// Returns the limits in force, as tables in Markdown.
+pub(super) fn limits_source(cx: &Cx) -> String {
+    limits::markdown(&cx.app.limits, &cx.app.pay, &cx.operations)
 }
 
 async fn index(cx: Cx, _: NoInput) -> Result<StreamedAnswer<PlainMedia>, ApiError> {
@@ -176,16 +185,17 @@ async fn index(cx: Cx, _: NoInput) -> Result<StreamedAnswer<PlainMedia>, ApiErro
 }
 
 async fn skill(cx: Cx, _: NoInput) -> Result<StreamedAnswer<MarkdownMedia>, ApiError> {
-    let text = filled(&cx, "agent_skill", || {
-        let records = cx.app.limits.records_per_contribution.get().to_string();
-        include_str!("../texts/skill.md").replace("{records}", &records)
-    });
-    Ok(StreamedAnswer::whole(text?))
+    Ok(StreamedAnswer::whole(filled(&cx, "agent_skill", || skill_source(&cx))?))
+}
+
+/// Returns the way from a key to a dataset. Places of the address and the version stay open.
+pub(super) fn skill_source(cx: &Cx) -> String {
+    let records = cx.app.limits.records_per_contribution.get().to_string();
+    include_str!("../texts/skill.md").replace("{records}", &records)
 }
 
 async fn changelog(cx: Cx, _: NoInput) -> Result<StreamedAnswer<MarkdownMedia>, ApiError> {
-    let text = filled(&cx, "changelog", || include_str!("../texts/changelog.md").to_owned());
-    Ok(StreamedAnswer::whole(text?))
+    Ok(StreamedAnswer::whole(filled(&cx, "changelog", || CHANGES.to_owned())?))
 }
 
 async fn errors(cx: Cx, _: NoInput) -> Result<StreamedAnswer<MarkdownMedia>, ApiError> {
@@ -202,12 +212,18 @@ async fn personal_data(cx: Cx, _: NoInput) -> Result<StreamedAnswer<MarkdownMedi
 
 /// Returns a text in which the placeholders are replaced by this service's address and version of the terms.
 fn filled(cx: &Cx, name: &'static str, text: impl FnOnce() -> String) -> Result<Bytes, ApiError> {
+    cx.app
+        .process
+        .caches
+        .text(name, || Ok(Bytes::from(filled_in(cx, &text()))))
+}
+
+/// Fills the address of the service and the version of its terms into a text.
+pub(super) fn filled_in(cx: &Cx, text: &str) -> String {
+    // The texts are compiled in, so addresses and versions are filled in at run time.
     let config = &cx.app.config;
-    cx.app.process.caches.text(name, || {
-        // The texts are compiled in, so addresses and versions are filled in at run time.
-        let text = text().replace("{base}", &config.public_url);
-        Ok(Bytes::from(text.replace("{version}", &config.terms_version)))
-    })
+    let text = text.replace("{base}", &config.public_url);
+    text.replace("{version}", &config.terms_version)
 }
 
 #[cfg(test)]

@@ -105,15 +105,19 @@ pub(crate) fn markdown(table: &Operations) -> String {
     let tools = TOOLS.iter().filter_map(|name| table.get(name));
     let lines = tools.map(|operation| {
         let spec = &operation.spec;
-        let effect = match spec.effect {
-            Effect::Read => "reads",
-            Effect::Write => "changes",
-            Effect::Destroy => "removes",
-            Effect::Spend => "spends",
-        };
-        format!("- `{}` ({effect}): {}", spec.name, spec.summary)
+        format!("- `{}` ({}): {}", spec.name, word(spec.effect), spec.summary)
     });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the word for what a tool does.
+pub(crate) const fn word(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Read => "reads",
+        Effect::Write => "changes",
+        Effect::Destroy => "removes",
+        Effect::Spend => "spends",
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! |-|-|
 //! | owners of credentials, projects, their answers | half a second is over, or this process changes them ([`fresh`]) |
 //! | pages of records | the memory is full, or their dataset is deleted: a page never changes, since its key has the content root |
-//! | texts about the service | the process ends: they depend on its configuration only |
+//! | texts about the service, and contents of its documents | the process ends: they depend on its configuration only |
 //!
 //! Invariants:
 //! - Nothing here decides on access. Callers ask `entitlement` and `auth` each time, with what is remembered.
@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use catalog::Root;
+use pages::DocsContent;
 use parking_lot::{Mutex, RwLock};
 use store::{Principal, Project};
 use types::{DatasetId, OperatorId, Version};
@@ -60,6 +61,7 @@ pub(crate) struct Caches {
     views: FreshCache<Name, Arc<ProjectView>>,
     pages: Mutex<BoundedMap<PageKey, Bytes>>,
     texts: RwLock<HashMap<&'static str, Bytes>>,
+    documents: RwLock<HashMap<String, Arc<DocsContent>>>,
 }
 
 impl Remembered for Arc<Principal> {
@@ -113,6 +115,7 @@ impl Caches {
             views: FreshCache::new(most / 4),
             pages: Mutex::new(BoundedMap::new(most / 2)),
             texts: RwLock::default(),
+            documents: RwLock::default(),
         }
     }
 
@@ -143,6 +146,22 @@ impl Caches {
         let text = make()?;
         self.texts.write().insert(name, text.clone());
         Ok(text)
+    }
+
+    /// Returns the content of the document at an address, which `make` returns the first time. An address that `make` refuses
+    /// is not remembered, so there are as many contents as documents.
+    pub(crate) fn document<E>(
+        &self,
+        place: &str,
+        make: impl FnOnce() -> Result<DocsContent, E>,
+    ) -> Result<Arc<DocsContent>, E> {
+        let known = self.documents.read().get(place).cloned();
+        if let Some(content) = known {
+            return Ok(content);
+        }
+        let content = Arc::new(make()?);
+        self.documents.write().insert(place.to_owned(), Arc::clone(&content));
+        Ok(content)
     }
 }
 

@@ -62,3 +62,25 @@ fn blocks_are_nested_to_a_depth_that_a_reader_can_follow() {
     assert!(RenderedMarkdown::of(&"- ".repeat(40)).to_string().contains("<hr"));
     assert_eq!(blocks("> > a\n> > b\n", "blockquote").0, 2);
 }
+
+#[test]
+fn a_document_that_fills_a_page_has_places_and_code_to_copy() {
+    let text = "## Keys\n\n[here](#keys-1)\n\n```sh\na > b\n```\n\n## Keys\n\n| A | B |\n|-|-|\n| 1 | 2 |\n\n#### *Deep* `x`!\n\n<b>\n";
+    let (rendered, headings) = RenderedMarkdown::with_places(text);
+    let html = rendered.to_string();
+    let listed: Vec<_> = headings
+        .iter()
+        .map(|heading| (heading.id.as_str(), heading.text.as_str()))
+        .collect();
+    assert_eq!(listed, [("keys", "Keys"), ("keys-1", "Keys")]);
+    for part in [
+        "<h2 id=\"keys-1\">",
+        "<pre id=\"code-1\" tabindex=\"0\" aria-label=\"Example 1\"><code>a &gt; b\n</code></pre>",
+        "data-copy=\"code-1\"",
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Table 1\"><table>",
+        "<h3 id=\"deep-x\">",
+        "&lt;b&gt;",
+    ] {
+        assert!(html.contains(part), "{part} is not in {html}");
+    }
+}

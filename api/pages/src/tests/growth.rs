@@ -21,6 +21,21 @@ fn markdown_is_rendered_in_linear_time() {
     }
 }
 
+#[test]
+fn a_document_that_fills_a_page_is_rendered_in_linear_time() {
+    is_linear("the renderer of documents", 4_000, |text| {
+        growth::consume(RenderedMarkdown::with_places(text).0.to_string());
+    });
+    let headings = &[Shape::of("# a\n"), Shape::of("# a-1\n# a\n")];
+    growth::is_linear_in(
+        "the places of headings",
+        4_000,
+        headings,
+        |text| text,
+        |text| growth::consume(RenderedMarkdown::with_places(text).0.to_string()),
+    );
+}
+
 /// Texts that are known to be hard to readers of Markdown.
 const MARKDOWN: &[Shape] = &[
     Shape::of("*a **a "),

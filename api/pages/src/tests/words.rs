@@ -1,5 +1,5 @@
 use crate::console::{ActivityRow, Attention, ChangeActor, ContributionRow, ContributionState};
-use crate::number::{counted, grouped, size};
+use crate::number::{counted, grouped, price, size};
 use crate::testing::samples;
 use crate::{ErrorPage, Instant, Page, PageLayout, Person, SecretPage, SignUpPage, TermsPage, Theme, isolate};
 
@@ -76,6 +76,15 @@ fn numbers_have_separators() {
     ];
     for (number, words) in cases {
         assert_eq!(grouped(number), words);
+    }
+    for (micro, words) in [
+        (0, "0"),
+        (40, "0.00004"),
+        (45_000, "0.045"),
+        (500_000, "0.50"),
+        (12_340_000, "12.34"),
+    ] {
+        assert_eq!(price(micro), words);
     }
     assert_eq!(counted(1, "duplicate", "duplicates"), "1 duplicate");
     assert_eq!(counted(1_200, "duplicate", "duplicates"), "1,200 duplicates");

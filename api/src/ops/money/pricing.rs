@@ -2,6 +2,7 @@
 //!
 //! Invariant: the examples of the fee come from the function that splits sales.
 
+use pay::Tariff;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ use crate::call::wire::NoInput;
 use crate::error::ApiError;
 
 /// Prices whose fee is shown.
-const EXAMPLES: [i64; 8] = [
+pub(in crate::ops) const EXAMPLES: [i64; 8] = [
     10_000,
     100_000,
     250_000,
@@ -63,13 +64,13 @@ struct PlatformFee {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Bracket")]
 #[serde(rename_all = "camelCase")]
-struct FeeBracket {
+pub(in crate::ops) struct FeeBracket {
     /// Amount above which the bracket begins.
-    above: i64,
+    pub(in crate::ops) above: i64,
     /// Amount up to which it goes; null for the last.
-    up_to: Option<i64>,
+    pub(in crate::ops) up_to: Option<i64>,
     /// Percentage of the part of a price in the bracket.
-    percent: i64,
+    pub(in crate::ops) percent: i64,
 }
 
 /// Fee and share of a price.
@@ -84,8 +85,8 @@ struct FeeExample {
     share: i64,
 }
 
-pub(super) async fn pricing(cx: Cx, _: NoInput) -> Result<JsonReply<PlatformPricing>, ApiError> {
-    let tariff = &cx.app.pay;
+/// Returns the brackets of the fee, from nothing on.
+pub(in crate::ops) fn brackets(tariff: &Tariff) -> Vec<FeeBracket> {
     let set = tariff.fee.as_slice();
     // Prices below the first bracket are shown as a bracket without a fee.
     let free = set.first().filter(|first| first.above > 0).map(|first| FeeBracket {
@@ -99,6 +100,11 @@ pub(super) async fn pricing(cx: Cx, _: NoInput) -> Result<JsonReply<PlatformPric
         up_to,
         percent: bracket.percent,
     });
+    free.into_iter().chain(charged).collect()
+}
+
+pub(super) async fn pricing(cx: Cx, _: NoInput) -> Result<JsonReply<PlatformPricing>, ApiError> {
+    let tariff = &cx.app.pay;
     let example = |price| {
         // By the function that sells, so that the page cannot promise another fee.
         let split = tariff.fee.split(MicroUsdc(price));
@@ -113,7 +119,7 @@ pub(super) async fn pricing(cx: Cx, _: NoInput) -> Result<JsonReply<PlatformPric
         defaults: json!({"unit": pay::UNIT_DEFAULT.0, "datasetVersion": pay::DEFAULT_DATASET_PRICE.0}),
         minimum: pay::MIN_PRICE.0,
         fee: PlatformFee {
-            brackets: free.into_iter().chain(charged).collect(),
+            brackets: brackets(tariff),
             examples: EXAMPLES.into_iter().map(example).collect(),
         },
         payout: json!({

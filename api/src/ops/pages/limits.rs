@@ -244,7 +244,7 @@ fn bounds(schema: &Value) -> Option<String> {
 
 fn rows(head: &str, rows: &[(String, String)]) -> String {
     let lines = rows.iter().map(|(limit, value)| format!("| {limit} | {value} |"));
-    format!("| {head} | |\n|-|-|\n{}", lines.collect::<Vec<_>>().join("\n"))
+    format!("| {head} | In force |\n|-|-|\n{}", lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// Returns a size in the greatest unit that divides it.
@@ -260,7 +260,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// Returns a time in the greatest unit that divides it.
-fn span(seconds: u64) -> String {
+pub(in crate::ops) fn span(seconds: u64) -> String {
     let units = [("day", DAY), ("hour", HOUR), ("minute", 60), ("second", 1)];
     let unit = units
         .into_iter()

@@ -77,12 +77,18 @@ pub(super) fn add(table: &mut Operations, base: &Spec) {
 
 /// Returns the page about a job, with the figures that are in force.
 fn page(cx: &Cx, job: &'static WorkedJobPage) -> Result<StreamedAnswer<MarkdownMedia>, ApiError> {
-    let limits = &cx.app.limits;
-    let text = filled(cx, job.name, || {
-        let text = job.text.replace("{passMark}", &types::knowledge::PASS_MARK.to_string());
-        text.replace("{priceHours}", &limits.price_change_window.hours().to_string())
-    });
-    Ok(StreamedAnswer::whole(text?))
+    Ok(StreamedAnswer::whole(filled(cx, job.name, || figures(cx, job.text))?))
+}
+
+/// Returns a text with the figures that are in force. Places of the address stay open.
+pub(in crate::ops) fn figures(cx: &Cx, text: &str) -> String {
+    let text = text.replace("{passMark}", &types::knowledge::PASS_MARK.to_string());
+    text.replace("{priceHours}", &cx.app.limits.price_change_window.hours().to_string())
+}
+
+/// Returns the text of the page about a job at a path, in which places stay open; `None` if no job is there.
+pub(in crate::ops) fn source(path: &str) -> Option<&'static str> {
+    JOBS.iter().find(|job| job.path == path).map(|job| job.text)
 }
 
 /// Returns links to the pages, as a list in Markdown whose addresses are yet to be filled in.

@@ -17,8 +17,14 @@ use crate::call::wire::NoInput;
 use crate::error::ApiError;
 
 /// Pages that are always there.
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 15] = [
     "/",
+    "/docs",
+    "/docs/api",
+    "/docs/connect",
+    "/docs/glossary",
+    "/docs/guide",
+    "/pricing",
     "/projects",
     "/requests",
     "/activity",
