@@ -85,7 +85,9 @@ fn read(folder: &Path, to: &str) -> Vec<Received> {
 
 /// Returns the part of a message in several forms that has this type. The tests look at ASCII only.
 fn part(body: &str, kind: &str) -> String {
-    let (_, rest) = body.split_once(&format!("Content-Type: {kind}")).expect("a part of the type");
+    let (_, rest) = body
+        .split_once(&format!("Content-Type: {kind}"))
+        .expect("a part of the type");
     let (head, rest) = rest.split_once("\n\n").expect("a head of the part");
     // The boundary is random, and no line of a letter is like it.
     let lines = rest.split('\n').take_while(|line| !is_boundary(line));
@@ -99,5 +101,9 @@ fn part(body: &str, kind: &str) -> String {
 
 fn is_boundary(line: &str) -> bool {
     let rest = line.strip_prefix("--").unwrap_or_default();
-    rest.len() >= 40 && rest.trim_end_matches('-').bytes().all(|byte| byte.is_ascii_alphanumeric())
+    rest.len() >= 40
+        && rest
+            .trim_end_matches('-')
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric())
 }

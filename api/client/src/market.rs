@@ -68,7 +68,9 @@ impl Client {
             Err(error) => return Err(error),
         };
         // The terms of a payment name the unit. A service without payments by wallets has none.
-        let terms: Result<Value, Error> = anybody.json(PendingCall::get(["paid", "knowledge"]).text("id", id)).await;
+        let terms: Result<Value, Error> = anybody
+            .json(PendingCall::get(["paid", "knowledge"]).text("id", id))
+            .await;
         let described = match &terms {
             Err(Error::Refused { problem, .. }) if problem.status == 402 => problem.body.get("accepts"),
             _ => None,

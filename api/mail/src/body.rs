@@ -238,7 +238,13 @@ be switched off.
         assert!(html.contains("&#x202e;") && html.contains("&#xfffd;"), "{html}");
         let links: Vec<_> = html.match_indices("href=\"").map(|(at, _)| &html[at + 6..]).collect();
         let links: Vec<_> = links.iter().filter_map(|link| link.split('"').next()).collect();
-        assert_eq!(links, ["https://sluice.example/b", "https://sluice.example/console/settings#mail"]);
+        assert_eq!(
+            links,
+            [
+                "https://sluice.example/b",
+                "https://sluice.example/console/settings#mail"
+            ]
+        );
         for loaded in ["src=", "url(", "<link", "<img", "@import"] {
             assert!(!html.contains(loaded), "{loaded}");
         }

@@ -81,7 +81,10 @@ async fn a_letter_arrives_with_its_texts(fixture: &impl Fixture) {
     // Both forms arrive, and the one that every program shows is the first.
     let kind = arrived[0].header("Content-Type").expect("a type");
     assert!(kind.starts_with("multipart/alternative"), "{kind}");
-    let (text, html) = arrived[0].text.split_once("Content-Type: text/html").expect("two forms");
+    let (text, html) = arrived[0]
+        .text
+        .split_once("Content-Type: text/html")
+        .expect("two forms");
     assert!(text.contains("https://sluice.example/verify?token=abc"), "{text}");
     assert!(text.contains("Content-Type: text/plain; charset=utf-8"), "{text}");
     assert!(html.contains("<p>Open <a href"), "{html}");

@@ -16,9 +16,10 @@ use crate::ids;
 use crate::rules::jobs::{ComposeLetters, JobFailure};
 use crate::state::app::App;
 
-mod account;
 mod approval;
+mod links;
 mod moderation;
+mod notices;
 
 pub use moderation::{decision, digest};
 
@@ -167,15 +168,15 @@ pub(crate) async fn letter(app: &App, job: &Job, now: Timestamp) -> Result<Optio
     let draft: Option<LetterDraft> = match &payload {
         // The work of a letter was done for an address without an account, and nobody gets one.
         LetterPayload::Nothing { .. } => None,
-        LetterPayload::Verify { link } => account::with_link(app, LinkPurpose::Verify, *link, now).await?,
-        LetterPayload::SignIn { link } => account::with_link(app, LinkPurpose::SignIn, *link, now).await?,
+        LetterPayload::Verify { link } => links::with_link(app, LinkPurpose::Verify, *link, now).await?,
+        LetterPayload::SignIn { link } => links::with_link(app, LinkPurpose::SignIn, *link, now).await?,
         LetterPayload::Suspended { operator, reason } => {
             let to = to(app, *operator).await?;
-            to.map(|to| account::suspended(to, reason))
+            to.map(|to| notices::suspended(to, reason))
         }
         LetterPayload::Restored { operator, reason } => {
             let to = to(app, *operator).await?;
-            to.map(|to| account::restored(to, &app.config.public_url, reason.as_deref()))
+            to.map(|to| notices::restored(to, &app.config.public_url, reason.as_deref()))
         }
         LetterPayload::PayoutChanged {
             operator,
@@ -184,7 +185,7 @@ pub(crate) async fn letter(app: &App, job: &Job, now: Timestamp) -> Result<Optio
         } => {
             let effective_at = Timestamp::from_micros(*effective_at);
             let to = to(app, *operator).await?;
-            to.map(|to| account::payout(to, &app.config.public_url, address, effective_at))
+            to.map(|to| notices::payout(to, &app.config.public_url, address, effective_at))
         }
         LetterPayload::Approval { approval } => approval::asked(app, job.operator, *approval, now).await?,
         LetterPayload::Reported { report } => moderation::reported(app, *report, now).await?,
@@ -235,7 +236,7 @@ async fn to(app: &App, operator: OperatorId) -> Result<Option<String>, ApiError>
 
 /// Returns the address of the page on which a person chooses letters.
 fn choice_page(app: &App) -> String {
-    format!("{}/console/settings#mail", app.config.public_url)
+    format!("{}/console/settings#letters", app.config.public_url)
 }
 
 /// Returns an instant for people, to the minute.

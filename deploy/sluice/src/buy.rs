@@ -124,7 +124,10 @@ fn tell(arguments: &BuyArgs, item: &PricedItem, bought: &Bought) -> anyhow::Resu
     }
     if bought.is_waiting() {
         let url = bought.approval.as_ref().map_or("", |approval| approval.url.as_str());
-        let until = bought.approval.as_ref().and_then(|approval| approval.expires_at.as_deref());
+        let until = bought
+            .approval
+            .as_ref()
+            .and_then(|approval| approval.expires_at.as_deref());
         let until = until.map_or_else(String::new, |until| format!(", until {}", shown(until)));
         return Err(Unanswered(format!(
             "nothing is bought yet: a person decides at {}{until}. The same command then says what became of it",
@@ -140,7 +143,10 @@ fn tell(arguments: &BuyArgs, item: &PricedItem, bought: &Bought) -> anyhow::Resu
 }
 
 fn outcome(name: &str, bought: &Bought) -> String {
-    let sale = bought.sale_id.as_deref().map_or_else(String::new, |sale| format!(" Sale {}.", shown(sale)));
+    let sale = bought
+        .sale_id
+        .as_deref()
+        .map_or_else(String::new, |sale| format!(" Sale {}.", shown(sale)));
     if bought.charged {
         format!("Bought {name} for ${} of credits.{sale}", MicroUsdc(bought.price_micro))
     } else {
@@ -178,7 +184,9 @@ mod tests {
     fn an_outcome_says_what_was_charged() {
         let bought = |answer| outcome("version 12 of `tides`", &serde_json::from_value(answer).unwrap());
         assert_eq!(
-            bought(json!({"charged": true, "priceMicro": 100_000, "saleId": "01\u{7}", "dataset": "tides", "version": 12})),
+            bought(
+                json!({"charged": true, "priceMicro": 100_000, "saleId": "01\u{7}", "dataset": "tides", "version": 12})
+            ),
             "Bought version 12 of `tides` for $0.10 of credits. Sale 01\\u{7}."
         );
         assert_eq!(

@@ -404,6 +404,9 @@ pub struct CheckArgs {
     /// Time that a contribution may be without an outcome, such as `10m`
     #[arg(long, value_name = "SPAN", default_value = "1h")]
     pub open_for: types::HumanDuration,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Commands for the keys that sign manifests.

@@ -28,13 +28,13 @@ pub async fn run(arguments: &CreditsArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn lines(credits: &Credits, origin: &str) -> Vec<String> {
-    let mut lines = vec![format!(
-        "credits    ${} in test USDC",
-        MicroUsdc(credits.balance_micro)
-    )];
+    let mut lines = vec![format!("credits    ${} in test USDC", MicroUsdc(credits.balance_micro))];
     lines.push(format!("  bought   ${}", MicroUsdc(credits.bought_micro)));
     if credits.given_micro > 0 {
-        lines.push(format!("  given    ${}, for trial sales only", MicroUsdc(credits.given_micro)));
+        lines.push(format!(
+            "  given    ${}, for trial sales only",
+            MicroUsdc(credits.given_micro)
+        ));
     }
     let limits = credits.more.get("limits").unwrap_or(&Value::Null);
     for (owner, name) in [("agent", "agent"), ("app", "app")] {

@@ -4,9 +4,11 @@
 //! command line (2), an answer or a confirmation (3), records or file (4), rights or payment (5), network (6), name (7).
 
 use std::fmt;
+use std::str::FromStr;
 
 use client::Error;
 use serde_json::Value;
+use types::OperatorId;
 
 use crate::terminal::{plain, quoted};
 
@@ -87,7 +89,11 @@ pub fn code_of(error: &anyhow::Error) -> u8 {
     if error.chain().any(<dyn std::error::Error>::is::<NotAllowed>) {
         return NOT_ALLOWED;
     }
-    if error.chain().any(<dyn std::error::Error>::is::<WrongUsage>) {
+    // What is no id where one must stand.
+    let is_no_id = error
+        .chain()
+        .any(<dyn std::error::Error>::is::<<OperatorId as FromStr>::Err>);
+    if is_no_id || error.chain().any(<dyn std::error::Error>::is::<WrongUsage>) {
         return EXIT_USAGE;
     }
     if error.chain().any(<dyn std::error::Error>::is::<Missing>) {
@@ -116,9 +122,9 @@ pub fn remedy_of(error: &anyhow::Error) -> Option<String> {
     };
     match (problem.status, problem.code.as_str()) {
         // The key of a suspended account is good, and another one would not help.
-        (401, "unauthenticated") => Some(
-            "`sluice login` gets a key for this machine, if a person approves it in the browser.".to_owned(),
-        ),
+        (401, "unauthenticated") => {
+            Some("`sluice login` gets a key for this machine, if a person approves it in the browser.".to_owned())
+        }
         (402, "payment_required") => {
             // The second part of the path is the slug or the id.
             let item = quoted(path.split('/').nth(2)?)?;
@@ -212,6 +218,7 @@ mod tests {
             (refused(409, "price_changed"), 3),
             (refused(429, "approvals_full"), 3),
             (anyhow::Error::from(Missing("no report".to_owned())).context("x"), 7),
+            ("ada".parse::<OperatorId>().context("no id").unwrap_err(), 2),
             (FileRefused::mark(anyhow!("line 2")).context("`f.csv`"), 4),
             (FileRefused::mark(std::io::Error::other("disk").into()), 1),
             (anyhow::Error::from(Unanswered("y?".to_owned())).context("x"), 3),

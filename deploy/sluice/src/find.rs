@@ -90,7 +90,11 @@ fn hit_lines(hits: &Hits) -> Vec<String> {
 
 fn hit_row(hit: &Hit) -> Vec<String> {
     let is_unit = hit.kind == "unit";
-    let (kind, name) = if is_unit { ("write-up", &hit.id) } else { ("dataset", &hit.slug) };
+    let (kind, name) = if is_unit {
+        ("write-up", &hit.id)
+    } else {
+        ("dataset", &hit.slug)
+    };
     let facts = if is_unit {
         let score = number(&hit.more, "score").map(|score| format!("score {score}"));
         let sold = number(&hit.more, "sold").filter(|sold| *sold > 0);
@@ -164,7 +168,11 @@ pub(crate) fn project_price(project: &Project) -> String {
 
 /// Returns the line about how many of all are listed.
 fn counted(listed: usize, total: u64) -> String {
-    let more = if (listed as u64) < total { "; --limit lists more" } else { "" };
+    let more = if (listed as u64) < total {
+        "; --limit lists more"
+    } else {
+        ""
+    };
     format!("({} of {}{more})", HumanCount(listed as u64), HumanCount(total))
 }
 

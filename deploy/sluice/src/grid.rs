@@ -17,7 +17,11 @@ pub(crate) fn lines(heads: &[String], rows: &[Vec<String>], is_number: impl Fn(u
             let gap = " ".repeat(wide.saturating_sub(width(line, column)));
             let separator = if column == 0 { "" } else { "  " };
             let is_right = !is_head && is_number(column);
-            let (left, right) = if is_right { (gap.as_str(), "") } else { ("", gap.as_str()) };
+            let (left, right) = if is_right {
+                (gap.as_str(), "")
+            } else {
+                ("", gap.as_str())
+            };
             text.extend([separator, left, cell, right]);
         }
         // Padding of the last column is removed.
@@ -26,5 +30,8 @@ pub(crate) fn lines(heads: &[String], rows: &[Vec<String>], is_number: impl Fn(u
     };
     let rules: Vec<String> = widths.iter().map(|&wide| "-".repeat(wide)).collect();
     let rows = rows.iter().map(|row| aligned(row, false));
-    [aligned(heads, true), rules.join("  ")].into_iter().chain(rows).collect()
+    [aligned(heads, true), rules.join("  ")]
+        .into_iter()
+        .chain(rows)
+        .collect()
 }

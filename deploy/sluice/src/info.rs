@@ -29,7 +29,9 @@ pub async fn run(arguments: &InfoArgs) -> anyhow::Result<ExitCode> {
     let base = arguments.remote.server.trim_end_matches('/');
     if !is_unit_id(&arguments.item) {
         if arguments.text {
-            return Err(WrongUsage("--text is for write-ups; `sluice pull` gets the rows of a dataset".to_owned()).into());
+            return Err(
+                WrongUsage("--text is for write-ups; `sluice pull` gets the rows of a dataset".to_owned()).into(),
+            );
         }
         let project = client.project(&arguments.item).await.map_err(exit::of_arguments)?;
         if arguments.json {
@@ -144,11 +146,17 @@ fn own_lines(unit: &Map<String, Value>, base: &str) -> Vec<String> {
     lines.extend(facts(&[
         ("status", shown(&text(unit, "status"))),
         ("reason", reason.map_or_else(String::new, plain)),
-        ("version", version.map_or_else(String::new, |version| version.to_string())),
+        (
+            "version",
+            version.map_or_else(String::new, |version| version.to_string()),
+        ),
         ("price", price),
         ("category", shown(&text(unit, "category"))),
         ("licence", shown(&text(unit, "license"))),
-        ("score", score.map_or_else(String::new, |score| format!("{score} of 100"))),
+        (
+            "score",
+            score.map_or_else(String::new, |score| format!("{score} of 100")),
+        ),
         ("source", cut(&text(unit, "sourceDeclaration"), MAX_LINE_CHARS)),
         ("agent", shown(&text(unit, "agent"))),
         ("sent", day(unit, "submittedAt")),
@@ -166,7 +174,10 @@ fn offer_lines(offer: &UnitOffer, hit: Option<&Hit>, base: &str) -> Vec<String> 
         (Some(price), false, _) => format!("${}", shown(price)),
     };
     let is_priced = price.starts_with('$');
-    let mut lines = vec![format!("Write-up: {}", cut(title.unwrap_or("(its title is not told)"), MAX_LINE_CHARS))];
+    let mut lines = vec![format!(
+        "Write-up: {}",
+        cut(title.unwrap_or("(its title is not told)"), MAX_LINE_CHARS)
+    )];
     let mut known = vec![("price", price)];
     if let Some(more) = hit.map(|hit| &hit.more) {
         let count = |name: &str| more.get(name).and_then(Value::as_u64);
@@ -174,7 +185,10 @@ fn offer_lines(offer: &UnitOffer, hit: Option<&Hit>, base: &str) -> Vec<String> 
         known.extend([
             ("category", shown(&text(more, "category"))),
             ("licence", shown(&text(more, "license"))),
-            ("score", count("score").map_or_else(String::new, |score| format!("{score} of 100"))),
+            (
+                "score",
+                count("score").map_or_else(String::new, |score| format!("{score} of 100")),
+            ),
             ("readers", counted("readers")),
             ("sold", counted("sold")),
             ("agent", shown(&text(more, "agent"))),
@@ -185,7 +199,11 @@ fn offer_lines(offer: &UnitOffer, hit: Option<&Hit>, base: &str) -> Vec<String> 
     known.push(("page", plain(&format!("{base}/units/{}", offer.id))));
     lines.extend(facts(&known));
     if let Some(id) = terminal::quoted(&offer.id) {
-        let next = if is_priced { format!("buy {id}") } else { format!("info {id} --text") };
+        let next = if is_priced {
+            format!("buy {id}")
+        } else {
+            format!("info {id} --text")
+        };
         lines.push(format!("Next: sluice {next}"));
     }
     lines
@@ -262,7 +280,10 @@ mod tests {
         answer["price"] = Value::Null;
         let project: Project = serde_json::from_value(answer).unwrap();
         let free = project_lines(&project, "https://x.example").join("\n");
-        assert!(free.contains("free with an account") && free.contains("Next: sluice query 'tides'"), "{free}");
+        assert!(
+            free.contains("free with an account") && free.contains("Next: sluice query 'tides'"),
+            "{free}"
+        );
     }
 
     #[test]
@@ -280,14 +301,26 @@ mod tests {
         }))
         .unwrap();
         let told = offer_lines(&offer, Some(&hit), "https://x.example").join("\n");
-        for part in ["Write-up: Float offsets\n", "price     $0.25", "score     71 of 100", "about     Offsets\n", "sluice buy '019b"] {
+        for part in [
+            "Write-up: Float offsets\n",
+            "price     $0.25",
+            "score     71 of 100",
+            "about     Offsets\n",
+            "sluice buy '019b",
+        ] {
             assert!(told.contains(part), "{part}: {told}");
         }
         let told = offer_lines(&offer, None, "https://x.example").join("\n");
-        assert!(told.contains("Write-up: Float offs…") && !told.contains("score"), "{told}");
+        assert!(
+            told.contains("Write-up: Float offs…") && !told.contains("score"),
+            "{told}"
+        );
         offer.key_reads = true;
         let told = offer_lines(&offer, None, "https://x.example").join("\n");
-        assert!(told.contains("free with an account") && told.contains("--text"), "{told}");
+        assert!(
+            told.contains("free with an account") && told.contains("--text"),
+            "{told}"
+        );
         assert!(is_unit_id(&offer.id) && !is_unit_id("tide-levels"));
     }
 }

@@ -23,7 +23,11 @@ const MAX_ROWS: usize = 1_000;
 
 /// Sends the query and prints the answer in the chosen format.
 pub async fn run(arguments: &QueryArgs) -> anyhow::Result<()> {
-    let format = if arguments.json { QueryFormat::Json } else { arguments.format };
+    let format = if arguments.json {
+        QueryFormat::Json
+    } else {
+        arguments.format
+    };
     // Binary output would garble a terminal.
     if format == QueryFormat::Parquet && io::stdout().is_terminal() {
         bail!(WrongUsage("--format parquet: send the output to a file".to_owned()));
@@ -92,7 +96,10 @@ mod tests {
     fn more_rows_are_asked_for_only_where_there_can_be_more() {
         assert!(more_rows(200, "tides").contains("--limit, up to 1000"));
         let most = more_rows(1000, "tides");
-        assert!(!most.contains("--limit") && most.contains("`sluice pull 'tides'`"), "{most}");
+        assert!(
+            !most.contains("--limit") && most.contains("`sluice pull 'tides'`"),
+            "{most}"
+        );
         assert!(!more_rows(1000, "$(id)").contains("pull"));
     }
 

@@ -161,7 +161,10 @@ fn write(block: &LetterBlock, home: &str, html: &mut String) {
 
 fn write_facts(facts: &[(String, String)], html: &mut String) {
     let style = "margin:0 0 16px;border-collapse:collapse";
-    add(html, format_args!("<table {PLACED} width=\"100%\" style=\"{style}\">\n"));
+    add(
+        html,
+        format_args!("<table {PLACED} width=\"100%\" style=\"{style}\">\n"),
+    );
     for (name, value) in facts {
         let (name, value) = (escaped(name), escaped(value));
         let cell = "font-size:14px;line-height:20px;vertical-align:top;border-bottom:1px solid #dfe6e9";

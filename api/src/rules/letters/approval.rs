@@ -27,13 +27,19 @@ pub(super) async fn asked(
         ItemKind::Dataset => "a version of a dataset",
     };
     let (price, until) = (format!("${} in test USDC", approval.price), minute(approval.expires_at));
-    let body = LetterBody::new("You get this because a purchase of your agent is above the price for which it asks you.")
-        .at_a_glance(format!("{price}. It waits until {until}."))
-        .paragraph("An agent of yours wants to buy something, and asks you first.")
-        .facts([("Agent", approval.agent_name.as_str()), ("Item", item), ("Price", price.as_str()), ("Waits until", until.as_str())])
-        .button("Decide", app.config.approval_page(id))
-        .paragraph("You sign in there first, and see what it is and why. If you do nothing, nothing is bought.")
-        .chosen_at(choice_page(app));
+    let body =
+        LetterBody::new("You get this because a purchase of your agent is above the price for which it asks you.")
+            .at_a_glance(format!("{price}. It waits until {until}."))
+            .paragraph("An agent of yours wants to buy something, and asks you first.")
+            .facts([
+                ("Agent", approval.agent_name.as_str()),
+                ("Item", item),
+                ("Price", price.as_str()),
+                ("Waits until", until.as_str()),
+            ])
+            .button("Decide", app.config.approval_page(id))
+            .paragraph("You sign in there first, and see what it is and why. If you do nothing, nothing is bought.")
+            .chosen_at(choice_page(app));
     let to = to(app, operator).await?;
     Ok(to.map(|to| LetterDraft {
         to,

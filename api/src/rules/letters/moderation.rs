@@ -48,15 +48,17 @@ pub(super) async fn reported(app: &App, report: ReportId, now: Timestamp) -> Res
     // The job has no token; it is derived again.
     let token = app.process.links.signer(&app.store, now).await?.report_token(report);
     let base = &app.config.public_url;
-    let body = LetterBody::new(format!("You get this because somebody left this address in a report at {base}."))
-        .at_a_glance("A person looks at it. Its outcome has a page.")
-        .paragraph(format!(
-            "Somebody reported an item at {base} and left this address. A person looks at the report. What becomes of it \
+    let body = LetterBody::new(format!(
+        "You get this because somebody left this address in a report at {base}."
+    ))
+    .at_a_glance("A person looks at it. Its outcome has a page.")
+    .paragraph(format!(
+        "Somebody reported an item at {base} and left this address. A person looks at the report. What becomes of it \
              is on this page:"
-        ))
-        .button("See the report", format!("{base}/reports/{report}?token={token}"))
-        .paragraph("Whoever has this address sees that, so keep it.")
-        .note("If it was not you, do nothing.");
+    ))
+    .button("See the report", format!("{base}/reports/{report}?token={token}"))
+    .paragraph("Whoever has this address sees that, so keep it.")
+    .note("If it was not you, do nothing.");
     Ok(Some(LetterDraft {
         to: email,
         subject: "What becomes of your report",
@@ -89,7 +91,7 @@ pub(super) async fn addressed(
             ("An item of yours is shown again", body)
         }
         LetterPayload::BoughtTakenDown { takedown } => {
-            let body = found(takedown).await?.map(|takedown| buyer(&takedown));
+            let body = found(takedown).await?.map(|takedown| buyer(app, &takedown));
             ("An item that you bought was taken down", body)
         }
         LetterPayload::ReportDigest { from, to: end } => {
@@ -151,7 +153,7 @@ fn restored(takedown: &Takedown) -> LetterBody {
         .always_sent()
 }
 
-fn buyer(takedown: &Takedown) -> LetterBody {
+fn buyer(app: &App, takedown: &Takedown) -> LetterBody {
     let body = LetterBody::new("You get this because you bought the item.")
         .at_a_glance(format!("Reason: {}.", takedown.reason))
         .paragraph("This item, which you bought, was taken down:")
@@ -164,7 +166,7 @@ fn buyer(takedown: &Takedown) -> LetterBody {
              the reason. Until a sale is a week old, a dispute can give its price back; reply to this e-mail for one.",
         )
     };
-    body.always_sent()
+    body.chosen_at(choice_page(app))
 }
 
 /// Returns the reports and answers of a time that nobody has decided; `None` if there is none.

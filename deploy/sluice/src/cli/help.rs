@@ -101,11 +101,25 @@ mod tests {
         }
         assert!(!help(&["uploads", "cancel"]).contains("--listen"));
         let receipt = help(&["verify", "receipt"]);
-        assert!(receipt.contains("Folder of the pulled version") && !receipt.contains("--config"), "{receipt}");
+        assert!(
+            receipt.contains("Folder of the pulled version") && !receipt.contains("--config"),
+            "{receipt}"
+        );
         for service in [&["serve"][..], &["admin", "credits", "grant"], &["collect"], &[]] {
             assert!(help(service).contains("--data <DIR>"), "{service:?}");
         }
-        for name in ["search", "list", "info", "buy", "credits", "completions", "query", "pull", "push", "infer"] {
+        for name in [
+            "search",
+            "list",
+            "info",
+            "buy",
+            "credits",
+            "completions",
+            "query",
+            "pull",
+            "push",
+            "infer",
+        ] {
             assert!(help(&[name]).contains("Examples:\n  sluice "), "{name}");
         }
     }
@@ -123,7 +137,9 @@ mod tests {
             let cli = Cli::from_arg_matches(&matches).unwrap();
             assert_eq!(cli.global.data, Some("d".into()), "{line:?}");
         }
-        let matches = command().try_get_matches_from(["sluice", "search", "tide", "gauge"]).unwrap();
+        let matches = command()
+            .try_get_matches_from(["sluice", "search", "tide", "gauge"])
+            .unwrap();
         let Chosen::Search(search) = Cli::from_arg_matches(&matches).unwrap().command else {
             panic!("another command")
         };

@@ -6,9 +6,12 @@ use crate::remote::{DEFAULT_URL, RemoteService};
 
 /// Options of `uploads`.
 #[derive(Clone, Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, after_help = "Examples:
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
   sluice uploads
-  sluice uploads cancel 019b1efd-2c32-7c1a-9d35-6a1f0c2b7e10")]
+  sluice uploads cancel 019b1efd-2c32-7c1a-9d35-6a1f0c2b7e10"
+)]
 pub struct UploadsArgs {
     /// Without a command the open uploads are listed.
     #[command(subcommand)]

@@ -8,10 +8,14 @@ use super::TrustArgs;
 
 /// Options of `verify`: a folder, or a receipt.
 #[derive(Clone, Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, after_help = "Examples:
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "Examples:
   sluice verify tide-levels
   sluice verify receipt receipt.json
-  sluice verify receipt answer-receipt.json --answer answer.json --data tide-levels")]
+  sluice verify receipt answer-receipt.json --answer answer.json --data tide-levels"
+)]
 pub struct VerifyArgs {
     /// The folder of the pulled version; a folder with the name of a command is `./NAME`
     #[arg(required = true)]
