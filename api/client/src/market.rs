@@ -86,8 +86,8 @@ impl Client {
         })
     }
 
-    /// Buys a version of a dataset with credits. Costs nothing if the operator has it. Not repeatable: without a version
-    /// it is the latest, which may be another at the next call.
+    /// Buys a version of a dataset with credits. Costs nothing if the operator has it. Not repeatable: without a
+    /// version it is the latest, which may be another at the next call.
     pub async fn dataset_buy(&self, slug: &str, terms: &PurchaseTerms) -> Result<Bought, Error> {
         self.json(PendingCall::post(["projects", slug, "buy"], terms)).await
     }

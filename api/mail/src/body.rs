@@ -62,8 +62,9 @@ impl LetterBody {
         }
     }
 
-    /// Creates a body of a letter that was written as text: paragraphs between empty lines, lists of lines that begin with
-    /// `- `, quotes of lines that begin with two blanks, and addresses alone in a paragraph, the first of which is the button.
+    /// Creates a body of a letter that was written as text: paragraphs between empty lines, lists of lines that begin
+    /// with `- `, quotes of lines that begin with two blanks, and addresses alone in a paragraph, the first of which is
+    /// the button.
     pub fn of_text(text: &str, reason: impl Into<String>) -> Self {
         let mut body = Self::new(reason);
         body.blocks = plain::blocks(text);
@@ -134,7 +135,8 @@ impl LetterBody {
         self
     }
 
-    /// Returns the letter as text of lines of at most 70 characters, longer words apart. `home` is the address of the service.
+    /// Returns the letter as text of lines of at most 70 characters, longer words apart. `home` is the address of the
+    /// service.
     pub fn text(&self, title: &str, home: &str) -> String {
         text::page(self, title, home)
     }
@@ -159,11 +161,22 @@ mod tests {
     fn letter() -> LetterBody {
         LetterBody::new("You get this because Harbour Lab owns the item.")
             .at_a_glance("Reason: copyright. You can answer.")
-            .paragraph(format!("A person looked at a report. It is listed at {HOME}/takedowns."))
-            .facts([("Item", "Footer sizes of 40 public Parquet files"), ("Reason", "copyright")])
+            .paragraph(format!(
+                "A person looked at a report. It is listed at {HOME}/takedowns."
+            ))
+            .facts([
+                ("Item", "Footer sizes of 40 public Parquet files"),
+                ("Reason", "copyright"),
+            ])
             .heading("What the moderator says")
-            .quote("Table 2 equals a table of a paid report of 2024. Say where your numbers come from, or replace them.\nThanks")
-            .items(["One thing", "Another thing, which is said with so many words that they do not fit into one line"])
+            .quote(
+                "Table 2 equals a table of a paid report of 2024. Say where your numbers come from, or replace \
+                 them.\nThanks",
+            )
+            .items([
+                "One thing",
+                "Another thing, which is said with so many words that they do not fit into one line",
+            ])
             .button("Answer", format!("{HOME}/console/reports/86"))
             .note("Or reply to this e-mail.")
             .always_sent()
@@ -252,7 +265,8 @@ be switched off.
 
     #[test]
     fn a_letter_that_was_written_as_text_becomes_blocks() {
-        let text = "Hello,\n\nyour agent\n\n  theirs\n  <b>\n\nwants to buy it. These end:\n\n- One,\n  and more\n- Two\n\n\
+        let text = "Hello,\n\nyour agent\n\n  theirs\n  <b>\n\nwants to buy it. These end:\n\n\
+                    - One,\n  and more\n- Two\n\n\
                     https://sluice.example/a?b=1\n\nIf you do nothing,\nnothing happens.\n\nhttps://sluice.example/c\n";
         let expected = LetterBody::new("Why.")
             .paragraph("Hello,")

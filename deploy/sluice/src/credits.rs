@@ -104,7 +104,8 @@ mod tests {
             "asset": "test USDC", "balanceMicro": 4_700_000, "boughtMicro": 4_200_000, "givenMicro": 500_000,
             "limits": {"agent": {
                 "purchaseCapMicro": null, "approveAboveMicro": 500_000,
-                "day": {"capMicro": 5_000_000, "usedMicro": 100_000}, "month": {"capMicro": null, "usedMicro": 1_000_000},
+                "day": {"capMicro": 5_000_000, "usedMicro": 100_000},
+                "month": {"capMicro": null, "usedMicro": 1_000_000},
             }, "app": null},
             "ledger": {"items": [
                 {"at": "2026-11-23T12:01:02Z", "kind": "sale", "amountMicro": -100_000, "balanceMicro": 4_200_000,

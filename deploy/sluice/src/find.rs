@@ -204,9 +204,9 @@ mod tests {
             "items": [
                 {"kind": "dataset", "slug": "tides", "title": "Tide levels", "priceMicro": 100_000, "locked": true,
                  "access": "paid", "version": 12, "recordCount": 1204},
-                {"kind": "unit", "id": "019b", "title": "Gauge\u{1b}[2J", "priceMicro": 250_000, "locked": true, "score": 71,
-                 "sold": 3},
-                {"kind": "unit", "id": "019c", "title": "Free", "priceMicro": 0, "locked": true, "score": 50, "sold": 0},
+                {"kind": "unit", "id": "019b", "title": "Gauge\u{1b}[2J", "priceMicro": 250_000, "locked": true,
+                 "score": 71, "sold": 3},
+                {"kind": "unit", "id": "019c", "title": "Free", "priceMicro": 0, "score": 50, "sold": 0},
                 {"kind": "dataset", "slug": "new", "title": "New", "priceMicro": 0, "access": "public", "version": 0,
                  "recordCount": 0},
             ],

@@ -1,7 +1,7 @@
 //! Rows below each other, for people.
 
-/// Returns the heads, a rule and the rows as lines, with the columns of numbers to the right. Width is counted in characters:
-/// wide scripts may misalign columns, which harms nothing.
+/// Returns the heads, a rule and the rows as lines, with the columns of numbers to the right. Width is counted in
+/// characters: wide scripts may misalign columns, which harms nothing.
 pub(crate) fn lines(heads: &[String], rows: &[Vec<String>], is_number: impl Fn(usize) -> bool) -> Vec<String> {
     let width = |line: &[String], column: usize| line.get(column).map_or(0, |cell| cell.chars().count());
     let widths: Vec<usize> = (0..heads.len())

@@ -96,7 +96,8 @@ fn a_rule_that_the_sentence_says_is_said_once() {
     let body = json!({
         "error": "invalid_request", "message": "`/sql` is refused: it is no SELECT",
         "details": [
-            {"path": "/sql", "problem": "is refused: it is no SELECT"}, {"path": "/limit", "problem": "must be at most 1000"},
+            {"path": "/sql", "problem": "is refused: it is no SELECT"},
+            {"path": "/limit", "problem": "must be at most 1000"},
         ],
     });
     let problem = crate::ServiceProblem::new(400, None, body.to_string().as_bytes());

@@ -172,7 +172,8 @@ fn write_facts(facts: &[(String, String)], html: &mut String) {
             html,
             format_args!(
                 "<tr><td class=\"ink2 line\" style=\"padding:6px 16px 6px 0;{cell};white-space:nowrap\">{name}</td>\n\
-                 <td class=\"ink line\" dir=\"auto\" style=\"padding:6px 0;{cell};word-break:break-word\">{value}</td></tr>\n"
+                 <td class=\"ink line\" dir=\"auto\" style=\"padding:6px 0;{cell};word-break:break-word\">\
+                 {value}</td></tr>\n"
             ),
         );
     }

@@ -162,8 +162,8 @@ fn buyer(app: &App, takedown: &Takedown) -> LetterBody {
         body.paragraph("You keep reading what you bought. It is not sold any more, and its discussion is closed.")
     } else {
         body.paragraph(
-            "For this reason nobody reads it meanwhile, buyers included. If you hold a copy, look at it in the light of \
-             the reason. Until a sale is a week old, a dispute can give its price back; reply to this e-mail for one.",
+            "For this reason nobody reads it meanwhile, buyers included. If you hold a copy, look at it in the light \
+             of the reason. Until a sale is a week old, a dispute can give its price back; reply to this e-mail for one.",
         )
     };
     body.chosen_at(choice_page(app))

@@ -1,7 +1,7 @@
 //! The command line as it is parsed and explained.
 //!
-//! Invariant: a command shows the options that it uses and no others. An option of the service is taken by each command, so
-//! that a line that worked goes on to work.
+//! Invariant: a command shows the options that it uses and no others. An option of the service is taken by each command,
+//! so that a line that worked goes on to work.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ const CLIENT_COMMANDS: [&str; 17] = [
     "completions",
 ];
 
-/// Parses the command line of the process. Ends it with a message and exit code 2 if it is wrong, and with 0 after help.
+/// Parses the command line of the process. Ends it with a message and exit code 2 if it is wrong, with 0 after help.
 pub fn parse() -> Cli {
     let matches = command().get_matches();
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())

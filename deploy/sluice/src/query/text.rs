@@ -53,8 +53,8 @@ pub(crate) fn table(answer: &Answer) -> String {
     lines.join("\n")
 }
 
-/// Returns the name of a column as its statement would say it: `'2026-01-01'` for `Utf8("2026-01-01")`, and `sum(gauge)` for
-/// `sum(records.gauge)`.
+/// Returns the name of a column as its statement would say it: `'2026-01-01'` for `Utf8("2026-01-01")`, and `sum(gauge)`
+/// for `sum(records.gauge)`.
 fn column_name(name: &str) -> String {
     let is_expression = name.contains('(');
     let (mut plain, mut rest, mut before) = (String::with_capacity(name.len()), name, ' ');
