@@ -73,9 +73,15 @@ async fn a_dataset_is_found_bought_and_read_by_commands() {
     assert!(!listed.out.contains("Utf8"), "{}", listed.out);
     let page = run(&world, "", &["list", "quay", "--json"]).expect(0, &[]).json();
     assert_eq!((&page["total"], &page["items"][0]["slug"]), (&json!(1), &json!(slug)));
-    world.agent.http.comes_to_show("/search?q=quay", |answer| answer.body["total"] == 1).await;
+    world
+        .agent
+        .http
+        .comes_to_show("/search?q=quay", |answer| answer.body["total"] == 1)
+        .await;
     run(&world, "", &["search", "levels", "quay"]).expect(0, &["dataset", &slug, "version 1, 3 records"]);
-    let hits = run(&world, "", &["search", "quay", "--kind", "dataset", "--json"]).expect(0, &[]).json();
+    let hits = run(&world, "", &["search", "quay", "--kind", "dataset", "--json"])
+        .expect(0, &[])
+        .json();
     assert_eq!(hits["items"][0]["slug"], json!(slug));
     run(&world, "", &["search", "nothinglikethis"]).expect(0, &["Nothing was found.", "/requests"]);
     let buy = format!("Next: sluice buy '{slug}'");
@@ -97,20 +103,40 @@ async fn a_dataset_is_found_bought_and_read_by_commands() {
     let buy = ["buy", slug.as_str(), "--yes", "--receipt", "receipt.json"];
     run(&world, key, &buy).expect(0, &["Bought version 1 of", "$0.10 of credits", "Next: sluice pull"]);
     run(&world, key, &["buy", &slug, "--yes"]).expect(0, &["nothing was charged"]);
-    let again = run(&world, key, &["buy", &slug, "--yes", "--json"]).expect(0, &[]).json();
+    let again = run(&world, key, &["buy", &slug, "--yes", "--json"])
+        .expect(0, &[])
+        .json();
     assert_eq!(again["charged"], false);
     let credits = run(&world, key, &["credits", "--json"]).expect(0, &[]).json();
-    assert_eq!((&credits["boughtMicro"], &credits["ledger"]["items"][0]["amountMicro"]), (&json!(900_000), &json!(-100_000)));
+    assert_eq!(
+        (&credits["boughtMicro"], &credits["ledger"]["items"][0]["amountMicro"]),
+        (&json!(900_000), &json!(-100_000))
+    );
     run(&world, key, &["credits"]).expect(0, &["$0.90", "-$0.10", "/console/money"]);
 
     // Now it is read, and the receipt holds.
-    let pulled = run(&world, key, &["pull", &slug, "--dir", "quay", "--json"]).expect(0, &[]).json();
+    let pulled = run(&world, key, &["pull", &slug, "--dir", "quay", "--json"])
+        .expect(0, &[])
+        .json();
     assert_eq!((&pulled["version"], &pulled["recordCount"]), (&json!(1), &json!(3)));
     let verified = run(&world, "", &["verify", "quay", "--json"]).expect(0, &[]).json();
-    assert_eq!((&verified["verified"], &verified["root"]), (&json!(true), &pulled["root"]));
-    let receipt = run(&world, "", &["verify", "receipt", "receipt.json", "--json"]).expect(0, &[]).json();
-    assert_eq!((&receipt["verified"], &receipt["receipt"]["priceMicro"]), (&json!(true), &json!(100_000)));
-    let rows = ["query", slug.as_str(), "SELECT sample, '2026-01-01' FROM records ORDER BY sample", "--json"];
+    assert_eq!(
+        (&verified["verified"], &verified["root"]),
+        (&json!(true), &pulled["root"])
+    );
+    let receipt = run(&world, "", &["verify", "receipt", "receipt.json", "--json"])
+        .expect(0, &[])
+        .json();
+    assert_eq!(
+        (&receipt["verified"], &receipt["receipt"]["priceMicro"]),
+        (&json!(true), &json!(100_000))
+    );
+    let rows = [
+        "query",
+        slug.as_str(),
+        "SELECT sample, '2026-01-01' FROM records ORDER BY sample",
+        "--json",
+    ];
     assert_eq!(run(&world, key, &rows).expect(0, &[]).json()["rows"][2][0], 2);
 
     // An own one is no error for a script, and neither is a free one.
@@ -126,7 +152,12 @@ async fn a_command_says_a_message_once_and_ends_with_a_code_that_says_who_acts()
     let refused = run(&world, key, &["query", &slug, "DROP TABLE records"]).expect(2, &["/sql"]);
     let said = refused.err.trim();
     assert_eq!(said.matches("is refused").count(), 1, "{said}");
-    let table = run(&world, key, &["query", &slug, "SELECT count(*), '2026-01-01' FROM records"]).expect(0, &[]);
+    let table = run(
+        &world,
+        key,
+        &["query", &slug, "SELECT count(*), '2026-01-01' FROM records"],
+    )
+    .expect(0, &[]);
     for type_name in ["Utf8", "Int64", "Date32", "Float64"] {
         assert!(!table.out.contains(type_name), "{}", table.out);
     }

@@ -156,16 +156,12 @@ fn outcome(name: &str, bought: &Bought) -> String {
 
 fn keep_receipt(arguments: &BuyArgs, bought: &Bought) -> anyhow::Result<()> {
     let Some(path) = &arguments.receipt else { return Ok(()) };
-    match &bought.receipt {
-        Some(receipt) => {
-            let text = serde_json::to_vec_pretty(receipt)?;
-            fs::write(path, text).with_context(|| format!("the receipt cannot be written to `{}`", path.display()))
-        }
-        None => {
-            terminal::note("The answer has no receipt, so none was kept.");
-            Ok(())
-        }
-    }
+    let Some(receipt) = &bought.receipt else {
+        terminal::note("The answer has no receipt, so none was kept.");
+        return Ok(());
+    };
+    let text = serde_json::to_vec_pretty(receipt)?;
+    fs::write(path, text).with_context(|| format!("the receipt cannot be written to `{}`", path.display()))
 }
 
 fn next(command: Option<&str>) {
