@@ -22,6 +22,8 @@ struct PricedItem {
     name: String,
     /// The price in dollars; `None` if there is nothing to buy.
     price: Option<String>,
+    /// The version of a dataset that has one.
+    version: Option<u64>,
     /// The command that reads it.
     next: Option<String>,
 }
@@ -47,7 +49,8 @@ pub async fn run(arguments: BuyArgs) -> anyhow::Result<ExitCode> {
         confirm(&item.name, price)?;
     }
     let terms = PurchaseTerms {
-        version: arguments.version,
+        // The version that was shown, since a newer one may be merged meanwhile.
+        version: item.version,
         // The price that was agreed to, unless another was named: it may have risen since.
         max_price: Some(arguments.max_price.as_ref().unwrap_or(price).clone()),
         reason: arguments.reason.clone(),
@@ -84,6 +87,7 @@ async fn priced(client: &Client, arguments: &BuyArgs) -> anyhow::Result<PricedIt
         return Ok(PricedItem {
             name: format!("the write-up{} ({item})", title.unwrap_or_default()),
             price: offer.price.filter(|_| !offer.key_reads),
+            version: None,
             next: quoted.map(|id| format!("sluice info {id} --text")),
         });
     }
@@ -92,6 +96,7 @@ async fn priced(client: &Client, arguments: &BuyArgs) -> anyhow::Result<PricedIt
     Ok(PricedItem {
         name: format!("version {version} of `{item}`"),
         price: Some(text(&project.more, "price")).filter(|price| !price.is_empty()),
+        version: Some(version).filter(|version| *version > 0),
         next: quoted.map(|slug| format!("sluice pull {slug} --version {version}")),
     })
 }
