@@ -192,6 +192,8 @@ async fn a_command_says_a_message_once_and_ends_with_a_code_that_says_who_acts()
     let code = |arguments: &[&str]| options.run(arguments).status.code();
     assert_eq!(code(&["admin", "operator", "role", absent, "moderator"]), Some(7));
     assert_eq!(code(&["admin", "operator", "role", "ada", "moderator"]), Some(2));
+    let suspend = ["admin", "operator", "suspend", absent, "--reason", "spam"];
+    assert_eq!(code(&suspend), Some(7));
     assert_eq!(code(&["admin", "reports", "dismiss", absent]), Some(7));
     assert_eq!(code(&["admin", "dead-letters", "replay", "x"]), Some(7));
     let checked = options.run(&["check", "--json"]);

@@ -96,7 +96,11 @@ pub fn code_of(error: &anyhow::Error) -> u8 {
     if is_no_id || error.chain().any(<dyn std::error::Error>::is::<WrongUsage>) {
         return EXIT_USAGE;
     }
-    if error.chain().any(<dyn std::error::Error>::is::<Missing>) {
+    let names_no_row = |cause: &(dyn std::error::Error + 'static)| {
+        let missing = cause.downcast_ref::<store::Error>();
+        matches!(missing, Some(store::Error::Missing { .. }))
+    };
+    if error.chain().any(|cause| cause.is::<Missing>() || names_no_row(cause)) {
         return NOT_FOUND;
     }
     match error.chain().find_map(|cause| cause.downcast_ref::<Error>()) {
