@@ -140,6 +140,10 @@ pub enum Command {
 
 /// Options of `serve`: the role of the process.
 #[derive(Clone, Copy, Debug, Args)]
+#[command(after_help = "Examples:
+  sluice serve
+  sluice serve --listen 0.0.0.0:8080 --data /var/lib/sluice
+  sluice serve --role worker --config sluice.toml")]
 pub struct Serve {
     /// The role of this process; each role can have many processes
     #[arg(long, value_enum, default_value_t)]
@@ -148,6 +152,9 @@ pub struct Serve {
 
 /// Options of `quickstart`: the amount of data, and the end.
 #[derive(Clone, Copy, Debug, Args)]
+#[command(after_help = "Examples:
+  sluice quickstart
+  sluice quickstart --records 5000 --exit")]
 pub struct Quickstart {
     /// Number of records of the dataset to contribute
     #[arg(long, value_name = "N", default_value_t = ALL_RECORDS,
@@ -163,6 +170,10 @@ pub struct Quickstart {
 
 /// Commands for the administration of a service.
 #[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  sluice admin operator add --email ada@example.org --name Ada
+  sluice admin invite ada@example.org
+  sluice admin reports list --status open")]
 pub enum Admin {
     /// Operators: the people behind agents
     #[command(subcommand)]
@@ -400,6 +411,9 @@ pub enum DeadLetters {
 
 /// Options of `check`: the bound on open contributions.
 #[derive(Clone, Copy, Debug, Args)]
+#[command(after_help = "Examples:
+  sluice check
+  sluice check --data /backup/2026-11-21 --json")]
 pub struct CheckArgs {
     /// Time that a contribution may be without an outcome, such as `10m`
     #[arg(long, value_name = "SPAN", default_value = "1h")]
@@ -411,6 +425,9 @@ pub struct CheckArgs {
 
 /// Commands for the keys that sign manifests.
 #[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  sluice keys rotate
+  sluice keys revoke 9f2c4d5e6a7b8c9d --reason \"its file was copied\"")]
 pub enum KeysCommand {
     /// Make a new key the current one; the old key endorses it, and its signatures stay valid
     Rotate,
@@ -428,6 +445,9 @@ pub enum KeysCommand {
 /// Options of `collect`: a definition, or the name of a collector.
 #[derive(Clone, Debug, Args)]
 #[group(skip)]
+#[command(after_help = "Examples:
+  sluice collect quakes.toml
+  sluice collect --once usgs-earthquakes")]
 pub struct Collect {
     /// Definition of a source (TOML), submitted with the key of an agent
     #[arg(required_unless_present = "once", conflicts_with = "once")]
@@ -443,6 +463,9 @@ pub struct Collect {
 
 /// Options of `config`, of which one is required.
 #[derive(Clone, Copy, Debug, Args)]
+#[command(after_help = "Examples:
+  sluice config --show > sluice.toml
+  sluice config --show --json | jq .server")]
 pub struct ConfigArguments {
     /// Print the merged configuration as a commented file, secrets masked
     #[arg(long, required = true)]
