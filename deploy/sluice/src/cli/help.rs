@@ -108,18 +108,17 @@ mod tests {
         for service in [&["serve"][..], &["admin", "credits", "grant"], &["collect"], &[]] {
             assert!(help(service).contains("--data <DIR>"), "{service:?}");
         }
-        for name in [
-            "search",
-            "list",
-            "info",
-            "buy",
-            "credits",
-            "completions",
-            "query",
-            "pull",
-            "push",
-            "infer",
-        ] {
+        let of_service = [
+            "serve",
+            "quickstart",
+            "admin",
+            "check",
+            "keys",
+            "ledger",
+            "collect",
+            "config",
+        ];
+        for name in CLIENT_COMMANDS.into_iter().chain(of_service) {
             assert!(help(&[name]).contains("Examples:\n  sluice "), "{name}");
         }
     }
