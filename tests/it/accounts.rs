@@ -347,7 +347,7 @@ async fn a_suspension_reaches_every_credential_within_a_second_and_is_told() {
             .unwrap();
         for part in [
             "copied the records of others",
-            "reply to this letter",
+            "Reply to this e-mail",
             "operator tokens",
             "keys of your agents",
             "download addresses",
@@ -359,7 +359,8 @@ async fn a_suspension_reaches_every_credential_within_a_second_and_is_told() {
             "Claim codes",
             "Uploads that were not completed",
         ] {
-            assert!(told.text.contains(part), "{part}: {}", told.text);
+            assert!(told.words().contains(part), "{part}: {}", told.text);
+            assert!(told.html.contains(part), "{part}: {}", told.html);
         }
         options.admin(&[
             "operator",
@@ -376,7 +377,7 @@ async fn a_suspension_reaches_every_credential_within_a_second_and_is_told() {
             .find(|letter| letter.subject.contains("active again"))
             .unwrap();
         for part in ["Connect your apps anew", "begin anew the"] {
-            assert!(again.text.contains(part), "{part}: {}", again.text);
+            assert!(again.words().contains(part), "{part}: {}", again.text);
         }
     })
     .await;

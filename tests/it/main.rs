@@ -43,6 +43,7 @@ mod knowledge;
 mod knowledge_crash;
 mod ledger;
 mod login;
+mod market_commands;
 mod mcp;
 mod meaning;
 #[cfg(feature = "s3")]

@@ -102,7 +102,7 @@ const EDGES: [(&str, &[&str]); 27] = [
 ];
 
 /// Outside packages with few users: who they are. Everybody else goes through these.
-const OWNERS: [(&str, &[&str]); 41] = [
+const OWNERS: [(&str, &[&str]); 42] = [
     ("sqlx", &["store"]),
     ("datafusion", &["sql"]),
     ("chrono", &["sql"]),
@@ -144,6 +144,7 @@ const OWNERS: [(&str, &[&str]); 41] = [
     ("reqwest", &["client", "s3-server", "tests"]),
     ("rustls", &["client", "outbound", "s3-server", "tests"]),
     ("clap", &["sluice", "tests"]),
+    ("clap_complete", &["sluice"]),
     ("config", &["sluice"]),
     ("deltalake", &[]),
     ("rand", &[]),

@@ -15,9 +15,16 @@ pub struct Received {
     pub subject: String,
     /// Text, with line feeds.
     pub text: String,
+    /// The same as HTML.
+    pub html: String,
 }
 
 impl Received {
+    /// The words of the text with one blank between them, wherever its lines end.
+    pub fn words(&self) -> String {
+        self.text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
     /// The token of the link in the letter.
     pub fn token(&self) -> String {
         let (_, rest) = self.text.split_once("?token=").expect("a link");
@@ -66,16 +73,37 @@ fn read(folder: &Path, to: &str) -> Vec<Received> {
                 .unwrap_or_default()
         };
         if header("To: ") == to {
-            // Long lines are sent as quoted-printable (RFC 2045 section 6.7); the tests look at ASCII only.
-            let text = match header("Content-Transfer-Encoding: ") {
-                "quoted-printable" => body.replace("=\n", "").replace("=3D", "="),
-                _ => body.to_owned(),
-            };
             letters.push(Received {
                 subject: header("Subject: ").to_owned(),
-                text,
+                text: part(body, "text/plain"),
+                html: part(body, "text/html"),
             });
         }
     }
     letters
+}
+
+/// Returns the part of a message in several forms that has this type. The tests look at ASCII only.
+fn part(body: &str, kind: &str) -> String {
+    let (_, rest) = body
+        .split_once(&format!("Content-Type: {kind}"))
+        .expect("a part of the type");
+    let (head, rest) = rest.split_once("\n\n").expect("a head of the part");
+    // The boundary is random, and no line of a letter is like it.
+    let lines = rest.split('\n').take_while(|line| !is_boundary(line));
+    let text = lines.collect::<Vec<_>>().join("\n");
+    // Long lines are sent as quoted-printable (RFC 2045 section 6.7).
+    if head.contains("quoted-printable") {
+        return text.replace("=\n", "").replace("=3D", "=");
+    }
+    text
+}
+
+fn is_boundary(line: &str) -> bool {
+    let rest = line.strip_prefix("--").unwrap_or_default();
+    rest.len() >= 40
+        && rest
+            .trim_end_matches('-')
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric())
 }

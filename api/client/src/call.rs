@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::model::{
     Agent, Answer, BegunLogin, Bought, Contribution, Diff, FullUnit, Hits, Me, NewAgent, NewProject, NewUnit,
-    OpenUpload, OpenUploads, Page, Project, Projects, RowVerdict, Unit, Validation,
+    OpenUpload, OpenUploads, Page, Project, ProjectPage, RowVerdict, Unit, Validation,
 };
 use crate::push::{BegunUpload, NewUpload, UploadCompletion};
 use crate::{Client, Error};
@@ -27,11 +27,11 @@ pub(crate) struct PendingCall {
 }
 
 impl PendingCall {
-    fn get<const N: usize>(segments: [&str; N]) -> Self {
+    pub(crate) fn get<const N: usize>(segments: [&str; N]) -> Self {
         Self::new(Method::GET, segments, true)
     }
 
-    fn post<const N: usize>(segments: [&str; N], body: &impl Serialize) -> Self {
+    pub(crate) fn post<const N: usize>(segments: [&str; N], body: &impl Serialize) -> Self {
         // The types of this crate have text keys and finite numbers, so serialization cannot fail.
         let body = serde_json::to_vec(body).unwrap_or_default().into();
         Self {
@@ -52,12 +52,12 @@ impl PendingCall {
         }
     }
 
-    fn query(mut self, name: &'static str, value: impl Into<u64>) -> Self {
+    pub(crate) fn query(mut self, name: &'static str, value: impl Into<u64>) -> Self {
         self.query.push((name, value.into().to_string()));
         self
     }
 
-    fn text(mut self, name: &'static str, value: &str) -> Self {
+    pub(crate) fn text(mut self, name: &'static str, value: &str) -> Self {
         self.query.push((name, value.to_owned()));
         self
     }
@@ -192,7 +192,7 @@ impl Client {
 
     /// Returns the first `limit` projects that the caller sees.
     pub async fn projects(&self, limit: u32) -> Result<Vec<Project>, Error> {
-        self.json::<Projects>(PendingCall::get(["projects"]).query("limit", limit))
+        self.json::<ProjectPage>(PendingCall::get(["projects"]).query("limit", limit))
             .await
             .map(|listed| listed.items)
     }

@@ -78,6 +78,14 @@ impl Client {
         })
     }
 
+    /// Returns the client without its credential.
+    pub(crate) fn without_key(&self) -> Self {
+        Self {
+            key: None,
+            ..self.clone()
+        }
+    }
+
     /// Returns the origin of the service (RFC 6454): scheme, host and port, without the port if it is that of the scheme.
     pub fn origin(&self) -> String {
         self.base.origin().ascii_serialization()

@@ -274,19 +274,22 @@ fn element_of(document: &[u8], name: &str) -> String {
     content.map(|(content, _)| content.to_owned()).unwrap_or_default()
 }
 
-/// Formats as `400 invalid: one sentence (path: rule; path: rule)`.
+/// Formats as `400 invalid: one sentence (path: rule; path: rule)`, with the rules that the sentence does not say.
 impl std::fmt::Display for ServiceProblem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}", self.status, self.code)?;
         if !self.message.is_empty() {
             write!(f, ": {}", self.message)?;
         }
-        if !self.details.is_empty() {
-            let details: Vec<_> = self
-                .details
-                .iter()
-                .map(|detail| format!("{}: {}", detail.path, detail.problem))
-                .collect();
+        // The message often is a detail in words, and a reader needs it once.
+        let details = self
+            .details
+            .iter()
+            .filter(|detail| !self.message.contains(&detail.problem));
+        let details: Vec<_> = details
+            .map(|detail| format!("{}: {}", detail.path, detail.problem))
+            .collect();
+        if !details.is_empty() {
             write!(f, " ({})", details.join("; "))?;
         }
         Ok(())

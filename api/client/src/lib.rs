@@ -13,6 +13,7 @@ mod client;
 mod error;
 mod files;
 mod known;
+mod market;
 pub mod model;
 mod pull;
 mod push;

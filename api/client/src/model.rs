@@ -4,8 +4,15 @@
 //! an error. Here statuses and kinds are texts and unknown fields are kept, so this client reads the answers of newer
 //! services.
 
+mod market;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+pub use market::{
+    AskedPerson, Bought, CreditMovement, Credits, CreditsJournal, Hit, Hits, ProjectSearch, PurchaseTerms, SearchTerms,
+    UnitOffer,
+};
 
 /// Body of the request that registers an agent.
 #[derive(Clone, Debug, Serialize)]
@@ -190,10 +197,18 @@ pub struct Project {
     pub more: Map<String, Value>,
 }
 
-/// A list of projects.
-#[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Projects {
-    pub(crate) items: Vec<Project>,
+/// A page of projects.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProjectPage {
+    /// The number of projects on all pages.
+    #[serde(default)]
+    pub total: u64,
+    /// The projects, the latest merge first.
+    pub items: Vec<Project>,
+    /// All other fields of the answer, such as the cursor of the next page.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
 }
 
 /// An upload that accepts parts.
@@ -368,38 +383,6 @@ pub struct FullUnit {
     pub id: String,
     /// The text, as it was submitted.
     pub body: String,
-}
-
-/// The answer to a purchase with credits.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Bought {
-    /// True if this call paid; false if the operator had the item.
-    pub charged: bool,
-    /// The amount, in micro-USDC (test USDC).
-    pub price_micro: i64,
-    /// The id of the sale.
-    pub sale_id: Option<String>,
-}
-
-/// The results of a search.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Hits {
-    /// The number of matches.
-    pub total: u64,
-    /// The best of them.
-    pub items: Vec<Hit>,
-}
-
-/// A result of a search.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Hit {
-    /// Kind of the result: `unit` or `dataset`.
-    pub kind: String,
-    /// The id of the latest version of a unit; absent for a dataset.
-    pub id: Option<String>,
-    /// Title of the unit or dataset.
-    pub title: String,
 }
 
 /// The reason that a contribution is not merged.

@@ -49,6 +49,7 @@ pub fn letter(id: &str) -> Letter {
         to: "ada@example.com".to_owned(),
         subject: "Confirm your address".to_owned(),
         text: "Open this link:\nhttps://sluice.example/verify?token=abc\n".to_owned(),
+        html: "<p>Open <a href=\"https://sluice.example/verify\">this link</a></p>\n".to_owned(),
     }
 }
 
@@ -77,7 +78,16 @@ async fn a_letter_arrives_with_its_texts(fixture: &impl Fixture) {
             .contains("sluice@example.org")
     );
     assert!(arrived[0].header("Date").is_some());
-    assert!(arrived[0].text.contains("https://sluice.example/verify?token=abc"));
+    // Both forms arrive, and the one that every program shows is the first.
+    let kind = arrived[0].header("Content-Type").expect("a type");
+    assert!(kind.starts_with("multipart/alternative"), "{kind}");
+    let (text, html) = arrived[0]
+        .text
+        .split_once("Content-Type: text/html")
+        .expect("two forms");
+    assert!(text.contains("https://sluice.example/verify?token=abc"), "{text}");
+    assert!(text.contains("Content-Type: text/plain; charset=utf-8"), "{text}");
+    assert!(html.contains("<p>Open <a href"), "{html}");
     if let Some(recipients) = &arrived[0].recipients {
         assert_eq!(recipients, &["ada@example.com"]);
     }
@@ -138,6 +148,7 @@ async fn letters_of_other_scripts_arrive(fixture: &impl Fixture) {
     let letter = Letter {
         subject: "주소를 확인하세요 — déjà vu".to_owned(),
         text: "안녕하세요\n".to_owned(),
+        html: "<p>안녕하세요</p>\n".to_owned(),
         ..letter("c")
     };
     fixture.mailer().send(&letter).await.unwrap();

@@ -1,13 +1,12 @@
 //! A letter before it is sent.
 
 use lettre::Address;
-use lettre::message::header::ContentType;
-use lettre::message::{Mailbox, Message};
+use lettre::message::{Mailbox, Message, MultiPart};
 use types::host::is_host_name;
 
 use crate::Error;
 
-/// A letter of plain text.
+/// A letter in two forms, of which the reader's program shows one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Letter {
     /// Identifier of the letter within the service, the same for every try: letters, digits and hyphens.
@@ -18,6 +17,8 @@ pub struct Letter {
     pub subject: String,
     /// Text, with line feeds between its lines.
     pub text: String,
+    /// The same as HTML, which loads nothing.
+    pub html: String,
 }
 
 impl Letter {
@@ -43,8 +44,8 @@ impl Letter {
             // Without a display name, because names are chosen by the people who sign up.
             .to(Mailbox::new(None, to))
             .subject(self.subject.clone())
-            .header(ContentType::TEXT_PLAIN)
-            .body(self.text.clone())
+            // The text comes first: a reader takes the last form that it knows (RFC 2046 section 5.1.4).
+            .multipart(MultiPart::alternative_plain_html(self.text.clone(), self.html.clone()))
             .map_err(|error| Error::Letter(error.to_string()))
     }
 }
@@ -100,6 +101,7 @@ mod tests {
                 to: to.clone(),
                 subject: "A subject".to_owned(),
                 text: "A text.\n".to_owned(),
+                html: "<p>A text.</p>\n".to_owned(),
             };
             if !is_address(&to) {
                 continue;

@@ -3,8 +3,10 @@
 //! Invariants, which the suite `conformance` proves of every [`Mailer`]:
 //! - A letter that was sent twice arrives with the same `Message-ID`, so that its reader's mailbox can show it once.
 //! - No text of a letter can add a header or a recipient.
+//! - A letter arrives as text and as HTML.
 //! - An error says whether sending the same letter again can help.
 
+mod body;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
 mod folder;
@@ -18,6 +20,7 @@ use std::fmt::Debug;
 use async_trait::async_trait;
 use types::{Classify, Kind, Retry};
 
+pub use body::LetterBody;
 pub use folder::Folder;
 pub use letter::{Letter, is_address, is_like_address};
 pub use smtp::{Security, Smtp, SmtpOptions};

@@ -2,22 +2,24 @@
 //!
 //! Invariants:
 //! - A job's payload has no secret: the token of a link is derived from the link's id, so each try is the same letter.
-//! - The lines are short, so that a letter is sent as it is and its file can be read.
+//! - A letter says why it came, and how to stop its kind or that it cannot be stopped.
 //! - A letter has no text that a stranger chose: whoever signs up with the address of another cannot write to them.
 
 use async_trait::async_trait;
-use mail::Letter;
+use mail::{Letter, LetterBody};
 use serde::{Deserialize, Serialize};
-use store::{ApprovalState, ItemKind, Job, LinkPurpose, Mail, NewJob};
+use store::{Job, LinkPurpose, Mail, NewJob};
 use types::{ApprovalId, Kind, LinkId, OperatorId, ReportId, TakedownId, Timestamp};
 
 use crate::error::ApiError;
 use crate::ids;
 use crate::rules::jobs::{ComposeLetters, JobFailure};
-use crate::secrets;
 use crate::state::app::App;
 
+mod approval;
+mod links;
 mod moderation;
+mod notices;
 
 pub use moderation::{decision, digest};
 
@@ -163,43 +165,65 @@ impl ComposeLetters for Letters {
 pub(crate) async fn letter(app: &App, job: &Job, now: Timestamp) -> Result<Option<Letter>, ApiError> {
     let payload: LetterPayload =
         serde_json::from_str(&job.payload).map_err(|error| ApiError::internal(format!("job {}: {error}", job.id)))?;
-    let addressed = match &payload {
+    let draft: Option<LetterDraft> = match &payload {
         // The work of a letter was done for an address without an account, and nobody gets one.
         LetterPayload::Nothing { .. } => None,
-        LetterPayload::Verify { link } => with_link(app, LinkPurpose::Verify, *link, now).await?,
-        LetterPayload::SignIn { link } => with_link(app, LinkPurpose::SignIn, *link, now).await?,
-        LetterPayload::Suspended { operator, reason } => to(app, *operator).await?.map(|to| {
-            let text = suspended(&app.config.public_url, reason);
-            (to, "Your account is suspended", text)
-        }),
-        LetterPayload::Restored { operator, reason } => to(app, *operator).await?.map(|to| {
-            let text = restored(&app.config.public_url, reason.as_deref());
-            (to, "Your account is active again", text)
-        }),
+        LetterPayload::Verify { link } => links::with_link(app, LinkPurpose::Verify, *link, now).await?,
+        LetterPayload::SignIn { link } => links::with_link(app, LinkPurpose::SignIn, *link, now).await?,
+        LetterPayload::Suspended { operator, reason } => {
+            let to = to(app, *operator).await?;
+            to.map(|to| notices::suspended(to, reason))
+        }
+        LetterPayload::Restored { operator, reason } => {
+            let to = to(app, *operator).await?;
+            to.map(|to| notices::restored(to, &app.config.public_url, reason.as_deref()))
+        }
         LetterPayload::PayoutChanged {
             operator,
             address,
             effective_at,
-        } => to(app, *operator).await?.map(|to| {
-            let text = payout(&app.config.public_url, address, Timestamp::from_micros(*effective_at));
-            (to, "Your payout address changes", text)
-        }),
-        LetterPayload::Approval { approval } => asked(app, job.operator, *approval, now).await?,
+        } => {
+            let effective_at = Timestamp::from_micros(*effective_at);
+            let to = to(app, *operator).await?;
+            to.map(|to| notices::payout(to, &app.config.public_url, address, effective_at))
+        }
+        LetterPayload::Approval { approval } => approval::asked(app, job.operator, *approval, now).await?,
         LetterPayload::Reported { report } => moderation::reported(app, *report, now).await?,
         LetterPayload::TakenDown { .. }
         | LetterPayload::ItemRestored { .. }
         | LetterPayload::BoughtTakenDown { .. }
         | LetterPayload::ReportDigest { .. } => moderation::addressed(app, job.operator, &payload).await?,
     };
-    Ok(addressed.map(|(to, subject, text)| Letter {
+    let home = &app.config.public_url;
+    Ok(draft.map(|LetterDraft { to, subject, body }| Letter {
         id: job.id.clone(),
         to,
         subject: format!("{subject} - Sluice"),
-        text,
+        text: body.text(subject, home),
+        html: body.html(subject, home),
     }))
 }
 
+/// A letter before its two forms are made: to whom it goes, its subject, and its body.
+#[derive(Debug)]
+struct LetterDraft {
+    to: String,
+    subject: &'static str,
+    body: LetterBody,
+}
+
+/// Address, subject and text of a letter that is written as text.
 type Addressed = (String, &'static str, String);
+
+impl From<Addressed> for LetterDraft {
+    fn from((to, subject, text): Addressed) -> Self {
+        Self {
+            to,
+            subject,
+            body: LetterBody::of_text(&text, "You get this because of your account there."),
+        }
+    }
+}
 
 /// Returns the address of an operator that has verified it.
 async fn to(app: &App, operator: OperatorId) -> Result<Option<String>, ApiError> {
@@ -210,148 +234,9 @@ async fn to(app: &App, operator: OperatorId) -> Result<Option<String>, ApiError>
         .map(|operator| operator.email))
 }
 
-/// Returns the letter with a link, if the link still works.
-async fn with_link(app: &App, purpose: LinkPurpose, id: LinkId, now: Timestamp) -> Result<Option<Addressed>, ApiError> {
-    // The token is derived again: the job and the database have no token that could be stolen from them.
-    let token = app.process.links.signer(&app.store, now).await?.mail_token(purpose, id);
-    // The link may have been used, or its time may be over, before the letter could be sent.
-    let Ok(link) = app
-        .store
-        .accounts()
-        .mail_link(&secrets::hash(&token), purpose, now)
-        .await?
-    else {
-        return Ok(None);
-    };
-    let config = &app.config;
-    let base = &config.public_url;
-    let until = minute(link.expires_at);
-    let (subject, text) = match purpose {
-        LinkPurpose::Verify => {
-            let (version, terms) = (&config.terms_version, &config.terms_url);
-            let text = format!(
-                "Hello,\n\n\
-                 somebody signed up at {base} with this address.\n\
-                 If it was you, open this page and press the button:\n\n\
-                 {base}/verify?token={token}\n\n\
-                 The link works once, until {until}.\n\n\
-                 By pressing the button, or by using the token in any other way, you\n\
-                 state that you are 19 years old or older, and you accept the terms of\n\
-                 service, version {version}:\n\
-                 {terms}\n\n\
-                 If it was not you, do nothing. The sign-up is deleted after 72 hours.\n"
-            );
-            ("Confirm your address", text)
-        }
-        LinkPurpose::SignIn => {
-            let text = format!(
-                "Hello,\n\n\
-                 to sign in at {base}, open this page and press\n\
-                 the button:\n\n\
-                 {base}/signin/link?token={token}\n\n\
-                 The link works once, until {until}.\n\n\
-                 If you did not ask for it, do nothing. Nobody can sign in without this\n\
-                 link.\n"
-            );
-            ("Sign in", text)
-        }
-    };
-    Ok(Some((link.email, subject, text)))
-}
-
-/// Returns the letter about a purchase that waits; `None` once it does no more.
-async fn asked(
-    app: &App,
-    operator: Option<OperatorId>,
-    id: ApprovalId,
-    now: Timestamp,
-) -> Result<Option<Addressed>, ApiError> {
-    let Some(operator) = operator else { return Ok(None) };
-    let approval = app.store.money().approval(operator, id, now).await?;
-    let Some(approval) = approval.filter(|approval| approval.state == ApprovalState::Waiting) else {
-        return Ok(None);
-    };
-    let item = match approval.kind {
-        ItemKind::Unit => "a knowledge unit",
-        ItemKind::Dataset => "a version of a dataset",
-    };
-    // No title and no words of the agent: a letter has no text that a stranger chose.
-    let text = format!(
-        "Hello,\n\n\
-         your agent\n\n\
-         {}\n\n\
-         wants to buy {item} for ${} in test USDC.\n\
-         Decide on this page, where you sign in first:\n\n\
-         {}\n\n\
-         It waits until {}. If you do nothing, nothing is bought.\n",
-        quoted(&approval.agent_name),
-        approval.price,
-        app.config.approval_page(id),
-        minute(approval.expires_at)
-    );
-    let to = to(app, operator).await?;
-    Ok(to.map(|to| (to, "Your agent asks to buy something", text)))
-}
-
-fn suspended(base: &str, reason: &str) -> String {
-    format!(
-        "Hello,\n\n\
-         your account at {base} is suspended. The reason:\n\n\
-         {}\n\n\
-         Until the suspension ends:\n\n\
-         - Your operator tokens, the keys of your agents and download addresses\n\
-         \x20 that were handed out do not work.\n\
-         - Nothing of yours is sold and no earnings are paid out. What you earned\n\
-         \x20 stays yours.\n\n\
-         These have ended and do not come back with it:\n\n\
-         - You are signed out, and links for signing in do not work any more.\n\
-         - Every app is disconnected.\n\
-         - Claim codes that nobody used are gone.\n\
-         - Uploads that were not completed expire.\n\n\
-         Your published items stay listed, what is free of them stays readable,\n\
-         and who bought from you keeps reading. Batches and texts that you sent\n\
-         are still judged. You keep what you bought.\n\n\
-         To answer, reply to this letter: say what the reason gets wrong, or\n\
-         what you have changed. A person reads it.\n",
-        quoted(reason)
-    )
-}
-
-fn restored(base: &str, reason: Option<&str>) -> String {
-    let reason = reason.map(|reason| format!("The reason:\n\n{}\n\n", quoted(reason)));
-    format!(
-        "Hello,\n\n\
-         the suspension of your account at {base} has ended.\n\n\
-         {}Your operator tokens and the keys of your agents work again, and\n\
-         your items are sold again. Connect your apps anew, and begin anew the\n\
-         uploads that were not completed.\n\
-         Sign in at {base}/signin.\n",
-        reason.unwrap_or_default()
-    )
-}
-
-fn payout(base: &str, address: &str, effective_at: Timestamp) -> String {
-    format!(
-        "Hello,\n\n\
-         the payout address of your account at {base} was\n\
-         changed to:\n\n\
-         {}\n\n\
-         The change takes effect at {}. Until then, payouts go\n\
-         to the address that you had.\n\n\
-         If it was not you, sign in at {base}/signin,\n\
-         cancel the change in the settings, and end the sessions that you do not\n\
-         know.\n",
-        quoted(address),
-        minute(effective_at)
-    )
-}
-
-/// Indents a text that the letter quotes.
-fn quoted(text: &str) -> String {
-    text.lines()
-        .map(|line| format!("  {line}"))
-        .collect::<Vec<_>>()
-        .join("\n")
+/// Returns the address of the page on which a person chooses letters.
+fn choice_page(app: &App) -> String {
+    format!("{}/console/settings#letters", app.config.public_url)
 }
 
 /// Returns an instant for people, to the minute.

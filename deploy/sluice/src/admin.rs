@@ -19,6 +19,7 @@ use crate::cli::{
 };
 use crate::config::Config;
 use crate::database;
+use crate::exit::{Missing, WrongUsage};
 use crate::layout::DataLayout;
 use crate::losses;
 use crate::money;
@@ -135,16 +136,18 @@ pub async fn operator_add(
 fn check_email(argument: &str, email: &str) -> anyhow::Result<()> {
     let has_dot = email.rsplit_once('@').is_some_and(|(_, domain)| domain.contains('.'));
     if !has_dot || !mail::is_address(email) || email.len() > MAX_EMAIL {
-        bail!(
+        bail!(WrongUsage(format!(
             "{argument}: `{email}` is not an e-mail address of at most {MAX_EMAIL} characters that mail can be sent to"
-        );
+        )));
     }
     Ok(())
 }
 
 fn check_name(name: &str) -> anyhow::Result<()> {
     if name.trim().is_empty() || name.chars().count() > MAX_NAME || name.chars().any(char::is_control) {
-        bail!("--name: must have 1 to {MAX_NAME} characters, none of them a control character");
+        bail!(WrongUsage(format!(
+            "--name: must have 1 to {MAX_NAME} characters, none of them a control character"
+        )));
     }
     Ok(())
 }
@@ -166,7 +169,7 @@ async fn operator(
             let operator = operator_id(&id)?;
             let is_moderator = role == OperatorRole::Moderator;
             if !store.moderation().moderator_set(operator, is_moderator).await? {
-                bail!("there is no operator `{operator}`");
+                bail!(Missing(format!("there is no operator `{operator}`")));
             }
             let role = is_moderator.then_some("moderator");
             terminal::json(&json!({ "operatorId": operator, "role": role }))?;
@@ -221,7 +224,7 @@ async fn erase(store: &Store, clock: &Arc<dyn Clock>, id: &str) -> anyhow::Resul
         .parse()
         .with_context(|| format!("`{id}` is not the id of a knowledge unit"))?;
     let Some(unit) = store.knowledge().unit(id).await? else {
-        bail!("there is no knowledge unit `{id}`");
+        bail!(Missing(format!("there is no knowledge unit `{id}`")));
     };
     let chain = unit.chain.id;
     if !store.knowledge().erase(chain, clock.now()).await? {
@@ -301,7 +304,7 @@ async fn replay(store: &Store, clock: &Arc<dyn Clock>, id: String) -> anyhow::Re
         Replay::NoContribution => bail!("the dead letter `{id}` belongs to no contribution; nothing was replayed"),
         Replay::Unreadable => bail!("the dead letter `{id}` cannot be read by this build; nothing was replayed"),
         Replay::AlreadyReplayed => bail!("the dead letter `{id}` was replayed before"),
-        Replay::Unknown => bail!("there is no dead letter `{id}`"),
+        Replay::Unknown => bail!(Missing(format!("there is no dead letter `{id}`"))),
     }
     Ok(())
 }

@@ -10,11 +10,14 @@ mod compare;
 mod units;
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use api::rules::{receipts, seals};
+use serde_json::json;
 use store::{CheckTerms, KnowledgeFault, MoneyFault, Schema, Store};
 use types::{Clock, Timestamp};
 
@@ -40,6 +43,55 @@ const MONEY_FAULTS: u32 = 20;
 /// Time that one question to the database may take, at least.
 const MIN_QUERY_TIMEOUT: Duration = Duration::from_mins(30);
 
+/// What a check says: line by line, or as one object at its end.
+#[derive(Debug)]
+struct CheckOutput {
+    is_json: bool,
+    notes: Vec<String>,
+    violations: Vec<String>,
+}
+
+impl CheckOutput {
+    const fn new(is_json: bool) -> Self {
+        Self {
+            is_json,
+            notes: Vec::new(),
+            violations: Vec::new(),
+        }
+    }
+
+    /// Says something that is no violation.
+    fn note(&mut self, line: impl Into<String>) -> io::Result<()> {
+        Self::say(self.is_json, &mut self.notes, line.into())
+    }
+
+    /// Says a violation, with the subject that it is of.
+    fn violation(&mut self, subject: &str, violation: &dyn Display) -> io::Result<()> {
+        let line = format!("{subject}: VIOLATION {violation}");
+        Self::say(self.is_json, &mut self.violations, line)
+    }
+
+    /// Says the sum at the end.
+    fn end(self, sum: &str) -> io::Result<ExitCode> {
+        let is_sound = self.violations.is_empty();
+        if self.is_json {
+            let (notes, violations) = (&self.notes, &self.violations);
+            terminal::json(&json!({ "sound": is_sound, "violations": violations, "notes": notes, "summary": sum }))?;
+        } else {
+            terminal::line(sum)?;
+        }
+        Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    fn say(is_json: bool, lines: &mut Vec<String>, line: String) -> io::Result<()> {
+        if !is_json {
+            terminal::line(&line)?;
+        }
+        lines.push(line);
+        Ok(())
+    }
+}
+
 /// Checks every dataset, the knowledge units and the ledger, and prints counts and violations. The exit code is a failure
 /// if there is a violation.
 pub async fn run(config: &Config, arguments: cli::CheckArgs) -> anyhow::Result<ExitCode> {
@@ -50,7 +102,7 @@ pub async fn run(config: &Config, arguments: cli::CheckArgs) -> anyhow::Result<E
     let folders = objects::tables(objects.as_ref()).await?;
     let mut projects = BTreeSet::new();
     let mut total = CheckedCounts::default();
-    let mut broken = 0;
+    let mut output = CheckOutput::new(arguments.json);
     for project in store.check_projects().await? {
         let before = store.check_project(project.id).await?;
         let tables = match &objects {
@@ -68,9 +120,9 @@ pub async fn run(config: &Config, arguments: cli::CheckArgs) -> anyhow::Result<E
             Some(deleted_at) => compare_deleted(&report, &after, deleted_at, open_since),
             None => compare(&project, &before, &report, &after, open_since),
         };
-        terminal::line(&format!("{}: {counts}", project.slug))?;
+        output.note(format!("{}: {counts}", project.slug))?;
         for loss in store.losses(project.id).await? {
-            terminal::line(&format!(
+            output.note(format!(
                 "{}: accepted loss {}: versions {} to {}, on {}: {}",
                 project.slug,
                 loss.number,
@@ -89,46 +141,36 @@ pub async fn run(config: &Config, arguments: cli::CheckArgs) -> anyhow::Result<E
             ));
         }
         for violation in &violations {
-            terminal::line(&format!("{}: VIOLATION {violation}", project.slug))?;
+            output.violation(&project.slug, violation)?;
         }
-        broken += violations.len();
         total.add(&counts);
         projects.insert(project.id.to_string());
     }
     // The folders were listed before the projects, so the project of each of them was listed too.
     projects.insert(catalog::platform::KNOWLEDGE.to_string());
     for folder in folders.difference(&projects) {
-        terminal::line(&format!(
-            "{folder}: VIOLATION table_without_project: no project has this table"
-        ))?;
-        broken += 1;
+        output.violation(folder, &"table_without_project: no project has this table")?;
     }
     let knowledge = store.knowledge().faults(FAULTS_PER_RULE).await?;
     let community = store.community().faults(FAULTS_PER_RULE).await?;
     for KnowledgeFault { rule, subject } in knowledge.into_iter().chain(community) {
-        terminal::line(&format!("knowledge: VIOLATION {subject}: {rule}"))?;
-        broken += 1;
+        output.violation("knowledge", &format_args!("{subject}: {rule}"))?;
     }
     for violation in units::table(config, &layout, &store).await? {
-        terminal::line(&format!("knowledge: VIOLATION {violation}"))?;
-        broken += 1;
+        output.violation("knowledge", &violation)?;
     }
     // The log is read once for all projects.
-    for violation in blocked::log(config, &layout).await? {
-        terminal::line(&format!("log: VIOLATION {violation}"))?;
-        broken += 1;
+    for violation in blocked::log(config, &layout, &mut output).await? {
+        output.violation("log", &violation)?;
     }
-    for fault in money(config, &layout, &store, &clock).await? {
-        terminal::line(&format!(
-            "money: VIOLATION {} {}: {}",
-            fault.rule, fault.subject, fault.problem
-        ))?;
-        broken += 1;
+    for fault in money(config, &layout, &store, &clock, &mut output).await? {
+        let MoneyFault { rule, subject, problem } = &fault;
+        output.violation("money", &format_args!("{rule} {subject}: {problem}"))?;
     }
     let profiles = store.profiles().coverage().await?;
     // They are made again, so neither is a violation.
     if profiles.missing + profiles.stale > 0 {
-        terminal::line(&format!(
+        output.note(format!(
             "profiles: the newest version of {} has none; {} of no version",
             counted(profiles.missing, "project"),
             counted(profiles.stale, "profile")
@@ -137,12 +179,8 @@ pub async fn run(config: &Config, arguments: cli::CheckArgs) -> anyhow::Result<E
     store.close().await;
     // The table of units is of no project.
     let projects = counted(projects.len() - 1, "project");
-    terminal::line(&format!("{projects}: {total}; {}", counted(broken, "violation")))?;
-    Ok(if broken == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    let broken = counted(output.violations.len(), "violation");
+    Ok(output.end(&format!("{projects}: {total}; {broken}"))?)
 }
 
 /// Returns the configuration of a command whose statements read the whole ledger, and may take longer than a call of the
@@ -159,6 +197,7 @@ async fn money(
     layout: &DataLayout,
     store: &Store,
     clock: &Arc<dyn Clock>,
+    output: &mut CheckOutput,
 ) -> anyhow::Result<Vec<MoneyFault>> {
     let (tariff, money) = (config.tariff(), store.money());
     let terms = CheckTerms {
@@ -170,7 +209,7 @@ async fn money(
     faults.extend(seals::faults(store, MONEY_FAULTS).await?);
     if let Some(day) = money.newest_closed_day().await?.filter(|day| *day >= clock.now().day()) {
         let opens = Timestamp::of_day(day.saturating_add(1));
-        terminal::line(&format!(
+        output.note(format!(
             "money: a clock ran ahead, so days were sealed that are not over; events are of {opens} until then"
         ))?;
     }
@@ -181,7 +220,7 @@ async fn money(
         match chain.balance(wallet).await {
             Ok(found) => faults.extend(before.fault(found, money.treasury(&tariff.asset).await?)),
             // A node that is away says nothing about the books.
-            Err(silent) => terminal::line(&format!(
+            Err(silent) => output.note(format!(
                 "money: the treasury was not compared with the chain: {}",
                 silent.reason
             ))?,

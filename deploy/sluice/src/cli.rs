@@ -1,8 +1,11 @@
 //! The command line.
 
 mod files;
+mod help;
+mod market;
 mod own;
 mod pay;
+mod reading;
 mod verify;
 
 use std::net::SocketAddr;
@@ -14,10 +17,13 @@ use crate::remote::RemoteService;
 use crate::roles::ProcessRole;
 
 pub use files::{CreateArgs, InferArgs, ProjectArgs, PushArgs, ReadingArgs, RefusedEffect};
+pub use help::{command, parse};
+pub use market::{BuyArgs, CompletionsArgs, CreditsArgs, HitKind, HitPrice, InfoArgs, ListArgs, SearchArgs};
 pub use own::{ArchiveArgs, DeleteArgs, LoginArgs, UploadsArgs, UploadsCommand, WhoamiArgs};
 pub use pay::{
     LedgerCommand, LedgerDay, LedgerMonth, PaymentDecision, PaymentsCommand, PayoutCommands, PayoutDecision,
 };
+pub use reading::{PullArgs, QueryArgs, QueryFormat, TrustArgs};
 pub use verify::{ReceiptArgs, VerifyArgs, VerifyCommand};
 
 /// The fewest records that a quickstart streams.
@@ -27,7 +33,16 @@ pub const ALL_RECORDS: u32 = 34_888;
 
 /// A marketplace whose heart is a dataflow engine: records stream through gates into versioned tables.
 #[derive(Debug, Parser)]
-#[command(name = "sluice", version, propagate_version = true)]
+#[command(name = "sluice", version)]
+#[command(after_help = "Examples:
+  sluice quickstart
+  sluice login --server https://sluice.example
+  sluice search tide gauges
+  sluice push stations.csv --create
+
+Results go to standard output, everything else to standard error. Exit codes: 0 done; 1 service or disk failed; 2 usage;
+3 an open question, or nobody confirmed; 4 refused records or file; 5 not allowed or not paid; 6 not reachable; 7 not
+found.")]
 pub struct Cli {
     /// Options that every command accepts.
     #[command(flatten)]
@@ -43,7 +58,7 @@ pub struct Global {
     /// Folder of all data of the service [default: ./data]
     #[arg(long, global = true, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Address and port to listen on [default: 127.0.0.1:8080]
+    /// IP address and port to listen on [default: 127.0.0.1:8080]
     #[arg(long, global = true, value_name = "ADDR")]
     pub listen: Option<SocketAddr>,
     /// A configuration file; `sluice config --show` prints one with every key
@@ -81,6 +96,16 @@ pub enum Command {
     /// Administer the ledger of money; prints JSON, works while the service runs
     #[command(subcommand)]
     Ledger(LedgerCommand),
+    /// Search write-ups and datasets
+    Search(SearchArgs),
+    /// List datasets, the latest merge first
+    List(ListArgs),
+    /// Print what a dataset or a write-up is, and what it costs
+    Info(InfoArgs),
+    /// Buy a version of a dataset, or a write-up, with credits
+    Buy(BuyArgs),
+    /// Print the credits of the operator, and what became of them
+    Credits(CreditsArgs),
     /// Query the records of a dataset with SQL
     Query(QueryArgs),
     /// Pull a version of a dataset into a folder and verify its signature, parts and records
@@ -109,10 +134,16 @@ pub enum Command {
     Openapi,
     /// Print the configuration with every key
     Config(ConfigArguments),
+    /// Print what completes this command line in a shell
+    Completions(CompletionsArgs),
 }
 
 /// Options of `serve`: the role of the process.
 #[derive(Clone, Copy, Debug, Args)]
+#[command(after_help = "Examples:
+  sluice serve
+  sluice serve --listen 0.0.0.0:8080 --data /var/lib/sluice
+  sluice serve --role worker --config sluice.toml")]
 pub struct Serve {
     /// The role of this process; each role can have many processes
     #[arg(long, value_enum, default_value_t)]
@@ -121,6 +152,9 @@ pub struct Serve {
 
 /// Options of `quickstart`: the amount of data, and the end.
 #[derive(Clone, Copy, Debug, Args)]
+#[command(after_help = "Examples:
+  sluice quickstart
+  sluice quickstart --records 5000 --exit")]
 pub struct Quickstart {
     /// Number of records of the dataset to contribute
     #[arg(long, value_name = "N", default_value_t = ALL_RECORDS,
@@ -136,6 +170,10 @@ pub struct Quickstart {
 
 /// Commands for the administration of a service.
 #[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  sluice admin operator add --email ada@example.org --name Ada
+  sluice admin invite ada@example.org
+  sluice admin reports list --status open")]
 pub enum Admin {
     /// Operators: the people behind agents
     #[command(subcommand)]
@@ -373,14 +411,23 @@ pub enum DeadLetters {
 
 /// Options of `check`: the bound on open contributions.
 #[derive(Clone, Copy, Debug, Args)]
+#[command(after_help = "Examples:
+  sluice check
+  sluice check --data /backup/2026-11-21 --json")]
 pub struct CheckArgs {
     /// Time that a contribution may be without an outcome, such as `10m`
     #[arg(long, value_name = "SPAN", default_value = "1h")]
     pub open_for: types::HumanDuration,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Commands for the keys that sign manifests.
 #[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  sluice keys rotate
+  sluice keys revoke 9f2c4d5e6a7b8c9d --reason \"its file was copied\"")]
 pub enum KeysCommand {
     /// Make a new key the current one; the old key endorses it, and its signatures stay valid
     Rotate,
@@ -395,54 +442,12 @@ pub enum KeysCommand {
     },
 }
 
-/// Options of `query`.
-#[derive(Clone, Debug, Args)]
-#[command(disable_version_flag = true)]
-pub struct QueryArgs {
-    /// The project's slug
-    pub slug: String,
-    /// One SELECT over the table `records`
-    pub sql: String,
-    /// The version [default: the latest]
-    #[arg(long, value_name = "N")]
-    pub version: Option<u64>,
-    /// Most rows of the answer, up to 1000 [default: that of the service]
-    #[arg(long, value_name = "N")]
-    pub limit: Option<u32>,
-    /// The format of the output
-    #[arg(long, value_enum, default_value_t = QueryFormat::Table)]
-    pub format: QueryFormat,
-    /// The service that the command talks to.
-    #[command(flatten)]
-    pub remote: RemoteService,
-}
-
-/// The output formats of `query`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum QueryFormat {
-    /// Aligned columns for people
-    Table,
-    /// RFC 4180 with line feeds; a null is empty
-    Csv,
-    /// The answer of the service
-    Json,
-    /// A Parquet file, for a redirected output
-    Parquet,
-}
-
-/// Options for the trust in service keys.
-#[derive(Clone, Debug, Args)]
-pub struct TrustArgs {
-    /// File with the services that this machine knows and their first keys [default:
-    /// $XDG_DATA_HOME/sluice/known-keys.json]
-    #[arg(long, value_name = "FILE", env = "SLUICE_KNOWN_KEYS")]
-    pub known_keys: Option<PathBuf>,
-}
-
 /// Options of `collect`: a definition, or the name of a collector.
 #[derive(Clone, Debug, Args)]
-#[command(disable_version_flag = true)]
 #[group(skip)]
+#[command(after_help = "Examples:
+  sluice collect quakes.toml
+  sluice collect --once usgs-earthquakes")]
 pub struct Collect {
     /// Definition of a source (TOML), submitted with the key of an agent
     #[arg(required_unless_present = "once", conflicts_with = "once")]
@@ -456,32 +461,18 @@ pub struct Collect {
     pub remote: RemoteService,
 }
 
-/// Options of `pull`.
-#[derive(Clone, Debug, Args)]
-#[command(disable_version_flag = true)]
-pub struct PullArgs {
-    /// The project's slug
-    pub slug: String,
-    /// The version [default: the latest]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub version: Option<u64>,
-    /// The folder to pull into [default: ./SLUG]
-    #[arg(long, value_name = "DIR")]
-    pub dir: Option<PathBuf>,
-    /// The service that the command talks to.
-    #[command(flatten)]
-    pub remote: RemoteService,
-    /// The service keys that are trusted.
-    #[command(flatten)]
-    pub trust: TrustArgs,
-}
-
 /// Options of `config`, of which one is required.
 #[derive(Clone, Copy, Debug, Args)]
+#[command(after_help = "Examples:
+  sluice config --show > sluice.toml
+  sluice config --show --json | jq .server")]
 pub struct ConfigArguments {
     /// Print the merged configuration as a commented file, secrets masked
     #[arg(long, required = true)]
     pub show: bool,
+    /// Print it as one JSON object, without comments
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ use crate::assemble::{RunningService, STOP_MARGIN, Tasks, clock};
 use crate::cli::Collect;
 use crate::config::{Config, LoadedConfig};
 use crate::database::connect;
+use crate::exit::Missing;
 use crate::remote::reachable;
 use crate::roles::ProcessRole;
 use crate::serve::serve;
@@ -248,7 +249,7 @@ async fn by_platform(
     let source = sources
         .first()
         .cloned()
-        .ok_or_else(|| anyhow!("there is no collector `{name}`"))?;
+        .ok_or_else(|| Missing(format!("there is no collector `{name}`")))?;
     let clock = clock(config);
     let store = connect(config, Schema::Current).await?;
     let scheduler = scheduler(config, &arguments.remote.server, &store, &clock, sources).await?;

@@ -425,6 +425,11 @@ impl LoadedConfig {
     pub fn show(&self) -> String {
         show::show(DEFAULT_CONFIG, &self.merged)
     }
+
+    /// Returns the configuration as one JSON object with a member for each section, with masked secrets.
+    pub fn show_json(&self) -> Value {
+        show::json(&self.show())
+    }
 }
 
 /// Removes a key from a section and returns its value.

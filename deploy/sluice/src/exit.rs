@@ -4,8 +4,13 @@
 //! command line (2), an answer or a confirmation (3), records or file (4), rights or payment (5), network (6), name (7).
 
 use std::fmt;
+use std::str::FromStr;
 
 use client::Error;
+use serde_json::Value;
+use types::OperatorId;
+
+use crate::terminal::{plain, quoted};
 
 /// The service or this machine failed, or what was checked does not hold.
 pub const EXIT_FAILED: u8 = 1;
@@ -37,6 +42,11 @@ pub struct NotAllowed(pub String);
 #[error("{0}")]
 pub struct WrongUsage(pub String);
 
+/// A name that nothing has: of a row of the database, or of a collector.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Missing(pub String);
+
 /// An error of the caller's file, which is shown as that error.
 #[derive(Debug)]
 pub struct FileRefused(anyhow::Error);
@@ -60,6 +70,14 @@ impl fmt::Display for FileRefused {
 
 impl std::error::Error for FileRefused {}
 
+/// Marks a refusal by the service of what the command line says. Without records nothing else can be wrong with a call.
+pub fn of_arguments(error: Error) -> anyhow::Error {
+    match &error {
+        Error::Refused { problem, .. } if matches!(problem.status, 400 | 422) => WrongUsage(error.to_string()).into(),
+        _ => error.into(),
+    }
+}
+
 /// Returns the exit code for an error that ended a command.
 pub fn code_of(error: &anyhow::Error) -> u8 {
     if error.chain().any(<dyn std::error::Error>::is::<FileRefused>) {
@@ -71,12 +89,25 @@ pub fn code_of(error: &anyhow::Error) -> u8 {
     if error.chain().any(<dyn std::error::Error>::is::<NotAllowed>) {
         return NOT_ALLOWED;
     }
-    if error.chain().any(<dyn std::error::Error>::is::<WrongUsage>) {
+    // What is no id where one must stand.
+    let is_no_id = error
+        .chain()
+        .any(<dyn std::error::Error>::is::<<OperatorId as FromStr>::Err>);
+    if is_no_id || error.chain().any(<dyn std::error::Error>::is::<WrongUsage>) {
         return EXIT_USAGE;
+    }
+    let names_no_row = |cause: &(dyn std::error::Error + 'static)| {
+        let missing = cause.downcast_ref::<store::Error>();
+        matches!(missing, Some(store::Error::Missing { .. }))
+    };
+    if error.chain().any(|cause| cause.is::<Missing>() || names_no_row(cause)) {
+        return NOT_FOUND;
     }
     match error.chain().find_map(|cause| cause.downcast_ref::<Error>()) {
         Some(Error::Refused { problem, .. }) => match (problem.status, problem.code.as_str()) {
-            (401..=403, _) | (_, "project_limit" | "not_private" | "was_read") => NOT_ALLOWED,
+            (401..=403, _) | (_, "project_limit" | "not_private" | "was_read" | "not_for_sale") => NOT_ALLOWED,
+            // The price is above what was agreed to, or a person has not decided yet.
+            (_, "price_changed" | "approvals_full") => EXIT_OPEN,
             (404, _) => NOT_FOUND,
             (400 | 413 | 422, _) => EXIT_REFUSED,
             _ => EXIT_FAILED,
@@ -88,14 +119,33 @@ pub fn code_of(error: &anyhow::Error) -> u8 {
 }
 
 /// Returns what the caller can do about an error, as a sentence; `None` if the error says it.
-pub fn remedy_of(error: &anyhow::Error) -> Option<&'static str> {
-    let problem = error
-        .chain()
-        .find_map(|cause| cause.downcast_ref::<Error>())?
-        .problem()?;
-    // The key of a suspended account is good, and another one would not help.
-    (problem.status == 401 && problem.code == "unauthenticated")
-        .then_some("`sluice login` gets a key for this machine, if a person approves it in the browser.")
+pub fn remedy_of(error: &anyhow::Error) -> Option<String> {
+    let error = error.chain().find_map(|cause| cause.downcast_ref::<Error>())?;
+    let Error::Refused { path, problem, .. } = error else {
+        return None;
+    };
+    match (problem.status, problem.code.as_str()) {
+        // The key of a suspended account is good, and another one would not help.
+        (401, "unauthenticated") => {
+            Some("`sluice login` gets a key for this machine, if a person approves it in the browser.".to_owned())
+        }
+        (402, "payment_required") => {
+            // The second part of the path is the slug or the id.
+            let item = quoted(path.split('/').nth(2)?)?;
+            Some(format!(
+                "`sluice buy {item}` buys it with credits; `sluice info {item}` says what it costs."
+            ))
+        }
+        (402, "credits_short") => {
+            let top_up = problem.body.get("credits").and_then(|credits| credits.get("topUp"));
+            let home = top_up.and_then(Value::as_str)?.split_once("/paid/")?.0;
+            Some(format!(
+                "`sluice credits` shows them; a person buys more at {}/console/money.",
+                plain(home)
+            ))
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -120,6 +170,39 @@ mod tests {
     }
 
     #[test]
+    fn who_has_not_paid_reads_how_to() {
+        let refused = |path: &str, body: &str| {
+            let body: serde_json::Map<String, Value> = serde_json::from_str(body).unwrap();
+            let problem = ServiceProblem {
+                status: 402,
+                code: body["error"].as_str().unwrap().to_owned(),
+                message: String::new(),
+                details: Vec::new(),
+                retry_after: None,
+                body,
+            };
+            let (method, path) = ("GET".to_owned(), path.to_owned());
+            let problem = Box::new(problem);
+            remedy_of(&Error::Refused { method, path, problem }.into())
+        };
+        let unpaid = r#"{"error": "payment_required"}"#;
+        let remedy = refused("/projects/tides/manifest", unpaid).unwrap();
+        assert!(remedy.contains("`sluice buy 'tides'`"), "{remedy}");
+        assert_eq!(refused("/projects/$(id)/manifest", unpaid), None);
+        let short = r#"{"error": "credits_short", "credits": {"topUp": "https://x.example/paid/credits?operator=1"}}"#;
+        let remedy = refused("/projects/tides/buy", short).unwrap();
+        assert!(remedy.contains(" https://x.example/console/money."), "{remedy}");
+    }
+
+    #[test]
+    fn what_a_command_line_says_wrongly_is_usage() {
+        for (status, code) in [(400, 2), (422, 2), (404, 7), (402, 5)] {
+            let error = refused(status, "x").downcast::<Error>().unwrap();
+            assert_eq!(code_of(&of_arguments(error)), code, "{status}");
+        }
+    }
+
+    #[test]
     fn a_code_says_who_has_to_act() {
         for (error, code) in [
             (anyhow!("x"), 1),
@@ -135,6 +218,11 @@ mod tests {
             (refused(409, "not_private"), 5),
             (refused(409, "was_read"), 5),
             (refused(404, "not_found"), 7),
+            (refused(409, "not_for_sale"), 5),
+            (refused(409, "price_changed"), 3),
+            (refused(429, "approvals_full"), 3),
+            (anyhow::Error::from(Missing("no report".to_owned())).context("x"), 7),
+            ("ada".parse::<OperatorId>().context("no id").unwrap_err(), 2),
             (FileRefused::mark(anyhow!("line 2")).context("`f.csv`"), 4),
             (FileRefused::mark(std::io::Error::other("disk").into()), 1),
             (anyhow::Error::from(Unanswered("y?".to_owned())).context("x"), 3),
@@ -145,6 +233,7 @@ mod tests {
         }
         let remedy = |status, code| remedy_of(&refused(status, code));
         assert!(remedy(401, "unauthenticated").unwrap().contains("`sluice login`"));
+        assert_eq!(remedy(402, "payment_required"), None, "its path names no item");
         assert_eq!(
             (remedy(401, "account_suspended"), remedy(403, "forbidden")),
             (None, None)

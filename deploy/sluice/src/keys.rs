@@ -11,6 +11,7 @@ use crate::assemble;
 use crate::cli::KeysCommand;
 use crate::config::Config;
 use crate::database;
+use crate::exit::WrongUsage;
 use crate::terminal;
 
 /// The most characters of a reason.
@@ -67,7 +68,9 @@ pub(crate) fn check_reason(reason: &str) -> anyhow::Result<()> {
     // The reason becomes a part of the public document of keys, which people read in terminals: a
     // control character could rewrite the lines around it.
     if reason.trim().is_empty() || reason.chars().count() > MAX_REASON || reason.chars().any(char::is_control) {
-        bail!("--reason: must have 1 to {MAX_REASON} characters, none of them a control character");
+        bail!(WrongUsage(format!(
+            "--reason: must have 1 to {MAX_REASON} characters, none of them a control character"
+        )));
     }
     Ok(())
 }

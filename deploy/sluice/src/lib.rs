@@ -6,6 +6,7 @@
 
 pub mod admin;
 pub mod assemble;
+pub mod buy;
 pub mod cache;
 pub mod check;
 pub mod cli;
@@ -13,13 +14,17 @@ pub mod collect;
 pub mod config;
 pub mod create;
 pub mod credentials;
+pub mod credits;
 pub mod database;
 mod deleted_tables;
 mod disk_space;
 pub mod exit;
 pub mod exporter;
 pub mod file_child;
+pub mod find;
+mod grid;
 pub mod infer;
+pub mod info;
 mod input;
 pub mod instrumented;
 pub mod isolation;
@@ -82,9 +87,15 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     {
         receipt.data = cli.global.data;
     }
-    // These two commands need no runtime and open nothing.
+    // These commands need no runtime and open nothing.
     match command {
+        Command::Config(arguments) if arguments.json => terminal::json(&loaded.show_json())?,
         Command::Config(_) => terminal::line(loaded.show().trim_end())?,
+        Command::Completions(arguments) => {
+            let mut script = Vec::new();
+            clap_complete::generate(arguments.shell, &mut cli::command(), "sluice", &mut script);
+            terminal::bytes(&script)?;
+        }
         Command::Openapi => {
             let config = &loaded.config;
             let public_url = config.api(config.server.listen).public_url;
@@ -94,7 +105,12 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             // Files that a client command writes are the caller's own results, which keep the caller's umask.
             if !matches!(
                 command,
-                Command::Query(_) | Command::Pull(_) | Command::Push(_) | Command::Infer(_)
+                Command::Query(_)
+                    | Command::Pull(_)
+                    | Command::Push(_)
+                    | Command::Infer(_)
+                    | Command::Info(_)
+                    | Command::Buy(_)
             ) {
                 keep_private();
             }
@@ -149,6 +165,11 @@ async fn dispatch(loaded: &LoadedConfig, command: Command) -> anyhow::Result<Exi
         Command::Check(arguments) => return check::run(config, arguments).await,
         Command::Keys(command) => keys::run(config, command).await?,
         Command::Ledger(command) => ledger::run(config, command).await?,
+        Command::Search(arguments) => return find::search(&arguments).await,
+        Command::List(arguments) => return find::list(&arguments).await,
+        Command::Info(arguments) => return info::run(&arguments).await,
+        Command::Buy(arguments) => return buy::run(arguments).await,
+        Command::Credits(arguments) => return credits::run(&arguments).await,
         Command::Query(arguments) => query::run(&arguments).await?,
         Command::Pull(arguments) => pull::run(arguments).await?,
         Command::Infer(arguments) => return infer::run(&arguments).await,
@@ -161,7 +182,7 @@ async fn dispatch(loaded: &LoadedConfig, command: Command) -> anyhow::Result<Exi
         Command::Delete(arguments) => return projects::delete(arguments).await,
         Command::Collect(arguments) => return collect::run(config, arguments).await,
         Command::Verify(arguments) => return verify::run(&arguments).await,
-        Command::Openapi | Command::Config(_) => {}
+        Command::Openapi | Command::Config(_) | Command::Completions(_) => {}
     }
     Ok(ExitCode::SUCCESS)
 }

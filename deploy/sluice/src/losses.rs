@@ -14,6 +14,7 @@ use store::{LossAccepted, NewLoss, ProjectEntry, Store};
 use types::{Clock, DatasetId};
 
 use crate::config::Config;
+use crate::exit::Missing;
 use crate::layout::DataLayout;
 use crate::{keys, objects, terminal};
 
@@ -30,7 +31,7 @@ pub async fn accept(
     let projects = store.check_projects().await?;
     let is_named = |project: &ProjectEntry| project.slug == slug && project.deleted_at.is_none();
     let Some(project) = projects.into_iter().find(is_named) else {
-        bail!("there is no project `{slug}`");
+        bail!(Missing(format!("there is no project `{slug}`")));
     };
     let opened = objects::open(config, &DataLayout::new(&config.data.dir)).await?;
     let tables: Arc<dyn ObjectStore> = opened.store;

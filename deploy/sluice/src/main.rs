@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use sluice::{cli::Cli, exit, file_child, isolation, terminal};
+use sluice::{cli, exit, file_child, isolation, terminal};
 
 fn main() -> ExitCode {
     // This comes before everything else: the process of a query, a file or a trial has no configuration, no runtime and no
@@ -19,12 +18,12 @@ fn main() -> ExitCode {
         return isolation::run();
     }
     // The alternate form prints an error with its causes in one line.
-    sluice::run(Cli::parse()).unwrap_or_else(|error| {
+    sluice::run(cli::parse()).unwrap_or_else(|error| {
         let said = format!("sluice: {error:#}");
         // Names of files and texts of the service are in it; some errors have several lines.
         terminal::note(&terminal::plain_lines(said.split('\n')));
         if let Some(remedy) = exit::remedy_of(&error) {
-            terminal::note(remedy);
+            terminal::note(&remedy);
         }
         exit::code_of(&error).into()
     })

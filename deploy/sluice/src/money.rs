@@ -13,6 +13,7 @@ use types::{Clock, DisputeId, LedgerEventId, SaleId};
 use crate::admin::operator_id;
 use crate::cli::{CreditsCommand, Disputes, RefundTo};
 use crate::config::Config;
+use crate::exit::Missing;
 use crate::terminal;
 
 /// Micro-USDC of a cent.
@@ -67,7 +68,7 @@ pub(crate) async fn grant(store: &Store, grant: NewGrant) -> anyhow::Result<bool
     match store.money().grant(grant).await? {
         Granted::Done => Ok(true),
         Granted::Repeated => Ok(false),
-        Granted::NoOperator => bail!("there is no operator `{operator}`"),
+        Granted::NoOperator => bail!(Missing(format!("there is no operator `{operator}`"))),
         Granted::Full => bail!("the balance of the operator `{operator}` would be too large; nothing was granted"),
     }
 }

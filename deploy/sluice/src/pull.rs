@@ -8,6 +8,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use client::{KnownKeys, PullEvent};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
+use serde_json::json;
 
 use crate::cli::{PullArgs, TrustArgs};
 use crate::config;
@@ -41,7 +42,22 @@ pub async fn run(arguments: PullArgs) -> anyhow::Result<()> {
             arguments.remote.server
         ));
     }
-    let (parts, bytes) = (manifest.parts.len(), manifest.parts.iter().map(|part| part.size).sum());
+    let (parts, bytes): (_, u64) = (manifest.parts.len(), manifest.parts.iter().map(|part| part.size).sum());
+    if arguments.json {
+        terminal::json(&json!({
+            "slug": manifest.slug,
+            "version": manifest.version,
+            "recordCount": manifest.record_count,
+            "bytes": bytes,
+            "parts": parts,
+            "fetched": pulled.fetched,
+            "folder": pull.folder,
+            "root": manifest.root,
+            "keyId": pulled.manifest.key().to_string(),
+            "firstMeeting": pulled.first_meeting,
+        }))?;
+        return Ok(());
+    }
     terminal::line(&format!(
         "{} version {}: {} records, {} in {parts} parts, {} of them fetched\n  folder        {}\n  \
          content root  {}\n  signed by     {}{}",

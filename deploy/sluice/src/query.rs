@@ -13,37 +13,53 @@ use types::render::answer::AnswerRows;
 use types::render::csv::{CsvReader, RenderedCsv};
 
 use crate::cli::{QueryArgs, QueryFormat};
+use crate::exit::{self, WrongUsage};
 use crate::terminal;
 
 pub(crate) use text::table;
 
+/// Most rows of an answer.
+const MAX_ROWS: usize = 1_000;
+
 /// Sends the query and prints the answer in the chosen format.
 pub async fn run(arguments: &QueryArgs) -> anyhow::Result<()> {
+    let format = if arguments.json {
+        QueryFormat::Json
+    } else {
+        arguments.format
+    };
     // Binary output would garble a terminal.
-    if arguments.format == QueryFormat::Parquet && io::stdout().is_terminal() {
-        bail!("--format parquet: send the output to a file");
+    if format == QueryFormat::Parquet && io::stdout().is_terminal() {
+        bail!(WrongUsage("--format parquet: send the output to a file".to_owned()));
     }
     let client = arguments.remote.client()?;
     let answer = client
         .query(&arguments.slug, &arguments.sql, arguments.version, arguments.limit)
-        .await?;
-    match arguments.format {
+        .await
+        .map_err(exit::of_arguments)?;
+    match format {
         QueryFormat::Table => terminal::bytes(table(&answer).as_bytes())?,
         QueryFormat::Csv if io::stdout().is_terminal() => {
             let text = encoded(&answer, QueryFormat::Csv)?;
             terminal::line(&terminal::plain_lines(String::from_utf8_lossy(&text).lines()))?;
         }
         QueryFormat::Json => terminal::json(&answer)?,
-        QueryFormat::Csv | QueryFormat::Parquet => terminal::bytes(&encoded(&answer, arguments.format)?)?,
+        QueryFormat::Csv | QueryFormat::Parquet => terminal::bytes(&encoded(&answer, format)?)?,
     }
     // JSON has `truncated` as a field.
-    if answer.truncated && arguments.format != QueryFormat::Json {
-        let shown = answer.rows.len();
-        terminal::note(&format!(
-            "there are more rows than these {shown}; ask for more with --limit, up to 1000"
-        ));
+    if answer.truncated && format != QueryFormat::Json {
+        terminal::note(&more_rows(answer.rows.len(), &arguments.slug));
     }
     Ok(())
+}
+
+/// Returns the line about rows that the answer has not.
+fn more_rows(shown: usize, slug: &str) -> String {
+    if shown < MAX_ROWS {
+        return format!("there are more rows than these {shown}; ask for more with --limit, up to {MAX_ROWS}");
+    }
+    let pull = terminal::quoted(slug).map_or_else(String::new, |slug| format!(", or `sluice pull {slug}`"));
+    format!("there are more rows than these {shown}, which are the most of an answer; narrow the statement{pull}")
 }
 
 /// Encodes the answer as a Parquet file, or as CSV with a header line.
@@ -74,6 +90,17 @@ mod tests {
         let answer = json!({"version": 3, "columns": columns, "rows": rows, "truncated": false});
         let answer: Answer = serde_json::from_value(answer).unwrap();
         String::from_utf8(encoded(&answer, QueryFormat::Csv).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn more_rows_are_asked_for_only_where_there_can_be_more() {
+        assert!(more_rows(200, "tides").contains("--limit, up to 1000"));
+        let most = more_rows(1000, "tides");
+        assert!(
+            !most.contains("--limit") && most.contains("`sluice pull 'tides'`"),
+            "{most}"
+        );
+        assert!(!more_rows(1000, "$(id)").contains("pull"));
     }
 
     #[test]

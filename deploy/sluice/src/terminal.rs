@@ -68,7 +68,12 @@ const MOST_SHOWN: usize = 80;
 /// Returns a text of others (of a file, an archive or an answer) as it is printed: characters that a terminal would obey
 /// as `\u{…}`, and at most 80 characters.
 pub fn shown(text: &str) -> String {
-    match text.char_indices().nth(MOST_SHOWN) {
+    cut(text, MOST_SHOWN)
+}
+
+/// Returns a text of others as it is printed, with at most `most` of its characters.
+pub fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
         None => plain(text),
         Some((end, _)) => plain(&text[..end]) + "…",
     }

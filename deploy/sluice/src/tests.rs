@@ -100,6 +100,8 @@ async fn the_check_waits_for_the_database_longer_than_the_service() {
     let mut config = LoadedConfig::load(None, &flags).unwrap().config;
     config.database.timeout = HumanDuration(Duration::ZERO);
     let open_for = HumanDuration(Duration::from_hours(1));
-    let checked = check::run(&config, cli::CheckArgs { open_for }).await.unwrap();
+    let checked = check::run(&config, cli::CheckArgs { open_for, json: false })
+        .await
+        .unwrap();
     assert_eq!(format!("{checked:?}"), format!("{:?}", ExitCode::SUCCESS));
 }

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use client::VerifiedVersion;
 use indicatif::HumanCount;
+use serde_json::json;
 
 use crate::cli::{VerifyArgs, VerifyCommand};
 use crate::exit::WrongUsage;
@@ -57,6 +58,20 @@ fn folder(dir: &Path, arguments: &VerifyArgs) -> anyhow::Result<()> {
     let proven = verify.parts(&verified.manifest, &|rows| bar.inc(rows));
     bar.finish_and_clear();
     proven?;
+    if arguments.json {
+        terminal::json(&json!({
+            "slug": manifest.slug,
+            "version": manifest.version,
+            "verified": true,
+            "firstKeyId": verified.first_key.to_string(),
+            "keyId": verified.manifest.key().to_string(),
+            "keysSequence": verified.sequence,
+            "parts": manifest.parts.len(),
+            "recordCount": manifest.record_count,
+            "root": manifest.root,
+        }))?;
+        return Ok(());
+    }
     terminal::line(&format!(
         "{} version {}: verified\n  keys          {} trusted first, {} signed, document {}\n  parts         {}, each \
          with the signed SHA-256\n  records       {}, their content root is {}",

@@ -91,6 +91,46 @@ async fn other_refusals_are_final_and_carry_the_body() {
     assert_eq!(error.kind(), Kind::Invalid);
 }
 
+#[test]
+fn a_rule_that_the_sentence_says_is_said_once() {
+    let body = json!({
+        "error": "invalid_request", "message": "`/sql` is refused: it is no SELECT",
+        "details": [
+            {"path": "/sql", "problem": "is refused: it is no SELECT"},
+            {"path": "/limit", "problem": "must be at most 1000"},
+        ],
+    });
+    let problem = crate::ServiceProblem::new(400, None, body.to_string().as_bytes());
+    assert_eq!(
+        problem.to_string(),
+        "400 invalid_request: `/sql` is refused: it is no SELECT (/limit: must be at most 1000)"
+    );
+}
+
+#[tokio::test]
+async fn what_a_unit_costs_is_asked_without_reading_it() {
+    let full = json!({
+        "error": "payment_required", "message": "the unit costs $0.25", "price": "0.25", "priceMicro": 250_000,
+        "hint": "an agent reads it free",
+    });
+    let paid = json!({"error": "payment_required", "accepts": [{"description": "Knowledge unit: Float offsets"}]});
+    let answer = |body: serde_json::Value| {
+        get(move |headers: HeaderMap| async move {
+            assert!(!headers.contains_key("authorization"), "a key reads");
+            (StatusCode::PAYMENT_REQUIRED, body.to_string())
+        })
+    };
+    let router = Router::new()
+        .route("/knowledge/{id}/full", answer(full))
+        .route("/paid/knowledge", answer(paid));
+    let client = Client::new(&serve(router).await, "km_secret").unwrap();
+    let offer = client.unit_offer("01").await.unwrap();
+    assert_eq!(
+        (offer.title.as_deref(), offer.price_micro, offer.key_reads),
+        (Some("Float offsets"), 250_000, true)
+    );
+}
+
 #[tokio::test]
 async fn texts_cannot_leave_their_place_in_the_address() {
     async fn echo(Path((slug, id)): Path<(String, String)>, RawQuery(query): RawQuery, headers: HeaderMap) -> String {

@@ -77,6 +77,7 @@ mod tests {
                 to: "Ada@Example.org".to_owned(),
                 subject: "A link".to_owned(),
                 text: "The link.".to_owned(),
+                html: "<p>The link.</p>".to_owned(),
             }))
         }
     }

@@ -4,11 +4,12 @@
 
 use std::time::Duration;
 
+use mail::LetterBody;
 use store::{DecisionLetters, Digest, Takedown};
 use types::vocabulary::{ReportKind, ReportReason, TakedownReason};
 use types::{OperatorId, ReportId, TakedownId, Timestamp};
 
-use super::{Addressed, KIND, LetterPayload, input, minute, quoted, to};
+use super::{KIND, LetterDraft, LetterPayload, choice_page, input, minute, to};
 use crate::error::ApiError;
 use crate::state::app::App;
 
@@ -39,7 +40,7 @@ pub fn decision(takedown: TakedownId) -> DecisionLetters {
 }
 
 /// Returns the letter with the address of the outcome to the address that a reporter left; `None` if it left none.
-pub(super) async fn reported(app: &App, report: ReportId, now: Timestamp) -> Result<Option<Addressed>, ApiError> {
+pub(super) async fn reported(app: &App, report: ReportId, now: Timestamp) -> Result<Option<LetterDraft>, ApiError> {
     let found = app.store.moderation().report_of(report).await?;
     let Some(email) = found.and_then(|report| report.email) else {
         return Ok(None);
@@ -47,15 +48,22 @@ pub(super) async fn reported(app: &App, report: ReportId, now: Timestamp) -> Res
     // The job has no token; it is derived again.
     let token = app.process.links.signer(&app.store, now).await?.report_token(report);
     let base = &app.config.public_url;
-    let text = format!(
-        "Hello,\n\n\
-         somebody reported an item at {base} and left this\n\
-         address. A person looks at the report. What becomes of it is at\n\n\
-         {base}/reports/{report}?token={token}\n\n\
-         Whoever has this address sees that, so keep it. If it was not you, do\n\
-         nothing.\n"
-    );
-    Ok(Some((email, "What becomes of your report", text)))
+    let body = LetterBody::new(format!(
+        "You get this because somebody left this address in a report at {base}."
+    ))
+    .at_a_glance("A person looks at it. Its outcome has a page.")
+    .paragraph(format!(
+        "Somebody reported an item at {base} and left this address. A person looks at the report. What becomes of it \
+             is on this page:"
+    ))
+    .button("See the report", format!("{base}/reports/{report}?token={token}"))
+    .paragraph("Whoever has this address sees that, so keep it.")
+    .note("If it was not you, do nothing.");
+    Ok(Some(LetterDraft {
+        to: email,
+        subject: "What becomes of your report",
+        body,
+    }))
 }
 
 /// Returns a letter about reports to an operator; `None` if there is nothing to say any more.
@@ -63,7 +71,7 @@ pub(super) async fn addressed(
     app: &App,
     operator: Option<OperatorId>,
     payload: &LetterPayload,
-) -> Result<Option<Addressed>, ApiError> {
+) -> Result<Option<LetterDraft>, ApiError> {
     let to = match (operator, payload) {
         (Some(operator), _) => to(app, operator).await?,
         // The letter to moderators goes to the administrator while there are none.
@@ -73,26 +81,26 @@ pub(super) async fn addressed(
     let Some(to) = to else { return Ok(None) };
     let base = &app.config.public_url;
     let found = async |id: &TakedownId| app.store.moderation().takedown(*id).await;
-    Ok(match payload {
+    let (subject, body) = match payload {
         LetterPayload::TakenDown { takedown } => {
-            let found = found(takedown).await?;
-            found.map(|takedown| (to, "An item of yours was taken down", owner(base, &takedown)))
+            let body = found(takedown).await?.map(|takedown| owner(base, &takedown));
+            ("An item of yours was taken down", body)
         }
         LetterPayload::ItemRestored { takedown } => {
-            let found = found(takedown).await?;
-            found.map(|takedown| (to, "An item of yours is shown again", restored(base, &takedown)))
+            let body = found(takedown).await?.map(|takedown| restored(&takedown));
+            ("An item of yours is shown again", body)
         }
         LetterPayload::BoughtTakenDown { takedown } => {
-            let found = found(takedown).await?;
-            found.map(|takedown| (to, "An item that you bought was taken down", buyer(base, &takedown)))
+            let body = found(takedown).await?.map(|takedown| buyer(app, &takedown));
+            ("An item that you bought was taken down", body)
         }
         LetterPayload::ReportDigest { from, to: end } => {
             let (from, end) = (Timestamp::from_micros(*from), Timestamp::from_micros(*end));
-            let text = reports(app, base, from, end).await?;
-            text.map(|text| (to, "Reports to decide", text))
+            ("Reports to decide", reports(app, base, from, end).await?)
         }
-        _ => None,
-    })
+        _ => return Ok(None),
+    };
+    Ok(body.map(|body| LetterDraft { to, subject, body }))
 }
 
 /// Returns an item in words.
@@ -103,7 +111,7 @@ fn item(takedown: &Takedown) -> String {
 
 const fn words(kind: ReportKind) -> &'static str {
     match kind {
-        ReportKind::Unit => "knowledge unit",
+        ReportKind::Unit => "write-up",
         ReportKind::Dataset => "dataset",
         ReportKind::Comment => "comment",
         ReportKind::Review => "review",
@@ -112,54 +120,57 @@ const fn words(kind: ReportKind) -> &'static str {
     }
 }
 
-fn owner(base: &str, takedown: &Takedown) -> String {
-    let note = takedown.note.as_deref();
-    let note = note.map(|note| format!("What the moderator says:\n\n{}\n\n", quoted(note)));
-    format!(
-        "Hello,\n\n\
-         a person has looked at a report and has taken an item of yours at\n\
-         {base} down:\n\n\
-         {}\n\n\
-         The reason: {}.\n\n\
-         {}Nobody sees it while this is checked. To answer, sign in and open\n\
-         {base}/console/moderation\n\n\
-         Say what the report gets wrong, or what you have changed. A person\n\
-         reads it, and the item comes back if you are right.\n",
-        quoted(&item(takedown)),
-        takedown.reason,
-        note.unwrap_or_default(),
-    )
+fn owner(base: &str, takedown: &Takedown) -> LetterBody {
+    let mut body = LetterBody::new("You get this because you own the item.")
+        .at_a_glance(format!("Reason: {}. You can answer.", takedown.reason))
+        .paragraph(
+            "A person looked at a report and took this down until it is decided. Nothing comes down by itself. \
+             Nobody sees it while this is checked.",
+        )
+        .facts([
+            ("Item", item(takedown)),
+            ("Reason", takedown.reason.to_string()),
+            ("Since", minute(takedown.at)),
+        ]);
+    if let Some(note) = &takedown.note {
+        body = body.heading("What the moderator says").quote(note);
+    }
+    body.heading("What you can do")
+        .paragraph(
+            "Say what the report gets wrong, or what you have changed. A person reads it, and the item comes back if \
+             you are right.",
+        )
+        .button("Answer", format!("{base}/console/moderation"))
+        .note("Or reply to this e-mail.")
+        .always_sent()
 }
 
-fn restored(base: &str, takedown: &Takedown) -> String {
-    format!(
-        "Hello,\n\n\
-         an item of yours at {base} is shown again, as it was:\n\n\
-         {}\n",
-        quoted(&item(takedown))
-    )
+fn restored(takedown: &Takedown) -> LetterBody {
+    LetterBody::new("You get this because you own the item.")
+        .at_a_glance("It is as it was before.")
+        .paragraph("This item of yours is shown again, as it was:")
+        .facts([("Item", item(takedown))])
+        .always_sent()
 }
 
-fn buyer(base: &str, takedown: &Takedown) -> String {
-    let kept = TakedownReason::from(takedown.reason).is_kept();
-    let kept = if kept {
-        "You keep reading what you bought. It is not sold any more, and its\ndiscussion is closed."
+fn buyer(app: &App, takedown: &Takedown) -> LetterBody {
+    let body = LetterBody::new("You get this because you bought the item.")
+        .at_a_glance(format!("Reason: {}.", takedown.reason))
+        .paragraph("This item, which you bought, was taken down:")
+        .facts([("Item", item(takedown)), ("Reason", takedown.reason.to_string())]);
+    let body = if TakedownReason::from(takedown.reason).is_kept() {
+        body.paragraph("You keep reading what you bought. It is not sold any more, and its discussion is closed.")
     } else {
-        "For this reason nobody reads it meanwhile, buyers included. If you hold\na copy, look at it in the light of the reason. Until a sale is a week\nold, a dispute can give its price back; reply to this letter for one."
+        body.paragraph(
+            "For this reason nobody reads it meanwhile, buyers included. If you hold a copy, look at it in the light \
+             of the reason. Until a sale is a week old, a dispute can give its price back; reply to this e-mail for one.",
+        )
     };
-    format!(
-        "Hello,\n\n\
-         an item that you bought at {base} was taken down:\n\n\
-         {}\n\n\
-         The reason: {}.\n\n\
-         {kept}\n",
-        quoted(&item(takedown)),
-        takedown.reason,
-    )
+    body.chosen_at(choice_page(app))
 }
 
 /// Returns the reports and answers of a time that nobody has decided; `None` if there is none.
-async fn reports(app: &App, base: &str, from: Timestamp, to: Timestamp) -> Result<Option<String>, ApiError> {
+async fn reports(app: &App, base: &str, from: Timestamp, to: Timestamp) -> Result<Option<LetterBody>, ApiError> {
     let moderation = app.store.moderation();
     let (counts, answers) = tokio::try_join!(
         moderation.reports_open_between(from, to),
@@ -169,22 +180,19 @@ async fn reports(app: &App, base: &str, from: Timestamp, to: Timestamp) -> Resul
     if counts.is_empty() && answers == 0 {
         return Ok(None);
     }
-    let line = |kind: ReportKind, reason: ReportReason, count: u64| format!("  {count} x {}: {reason}", words(kind));
+    let line = |kind: ReportKind, reason: ReportReason, count: u64| format!("{count} x {}: {reason}", words(kind));
     let mut lines: Vec<_> = counts
         .iter()
         .map(|count| line(count.kind, count.reason, count.count))
         .collect();
     if answers > 0 {
-        lines.push(format!("  {answers} x answer of an owner"));
+        lines.push(format!("{answers} x answer of an owner"));
     }
-    Ok(Some(format!(
-        "Hello,\n\n\
-         between {} and {} there came to\n\
-         {base}\n\n\
-         {}\n\n\
-         Decide at {base}/console/moderation\n",
-        minute(from),
-        minute(to),
-        lines.join("\n")
-    )))
+    Ok(Some(
+        LetterBody::new("You get this because you decide about reports.")
+            .paragraph(format!("Between {} and {} there came:", minute(from), minute(to)))
+            .items(lines)
+            .button("Decide", format!("{base}/console/moderation"))
+            .chosen_at(choice_page(app)),
+    ))
 }

@@ -3,6 +3,7 @@
 //! Invariant: a decision about a payment or payout that is not known, and a deposit, is an administrator's, and leaves a
 //! row in the audit trail.
 
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ use x402::{Address, Bytes32, facilitator_http};
 
 use crate::cli::{PaymentDecision, PaymentsCommand, PayoutCommands, PayoutDecision};
 use crate::config::Config;
+use crate::exit::{Missing, WrongUsage};
 use crate::layout::DataLayout;
 use crate::means_of_payment;
 use crate::signals::Signals;
@@ -48,7 +50,9 @@ pub(super) async fn faucet(
     // Checked although the ledger is not needed here: with another facilitator the wallets of the
     // database are on no chain, and the gift would be worth nothing.
     means_of_payment::built_in(config, store, clock).await?;
-    let wallet: Address = wallet.parse().with_context(|| format!("ADDRESS: `{wallet}`"))?;
+    let wallet = wallet
+        .parse::<Address>()
+        .map_err(|error| wrong("ADDRESS", wallet, &error))?;
     let now = clock.now();
     let amount = i64::from(usdc) * faucet::USDC;
     let gift = WalletGift {
@@ -130,7 +134,7 @@ async fn resolve(
     decision: PaymentDecision,
 ) -> anyhow::Result<()> {
     let payment = store.payments().get(id).await?;
-    let payment = payment.with_context(|| format!("there is no payment `{id}`"))?;
+    let payment = payment.ok_or_else(|| Missing(format!("there is no payment `{id}`")))?;
     // A failed payment may be found on the chain later. Every other state is proved by an answer or by the chain, and must
     // not be overruled by hand.
     let is_settled = decision.settled.is_some();
@@ -142,9 +146,9 @@ async fn resolve(
     }
     let audited = audited(store, clock.now(), "payment_resolve", id);
     if let Some(transaction) = &decision.settled {
-        let transaction: Bytes32 = transaction
-            .parse()
-            .with_context(|| format!("--settled: `{transaction}`"))?;
+        let transaction = transaction
+            .parse::<Bytes32>()
+            .map_err(|error| wrong("--settled", transaction, &error))?;
         let layout = DataLayout::new(&config.data.dir);
         let plane = means_of_payment::plane(config, &layout, store, clock).await?;
         let reconciler = PaymentReconciler::new(audited, Arc::new(plane), Arc::clone(clock));
@@ -218,7 +222,9 @@ pub(super) async fn payouts(
         }
         PayoutCommands::Retry { id } => {
             if !store.money().payout_retry(&id, clock.now()).await? {
-                bail!("there is no payout `{id}` that is not over, and no refund that was given up");
+                bail!(Missing(format!(
+                    "there is no payout `{id}` that is not over, and no refund that was given up"
+                )));
             }
             terminal::json(&json!({ "id": id, "due": true }))?;
         }
@@ -237,16 +243,21 @@ pub(super) async fn payouts(
     Ok(())
 }
 
+/// Returns the error for an argument that is not what it must be.
+fn wrong(argument: &str, given: &str, problem: &dyn Display) -> WrongUsage {
+    WrongUsage(format!("{argument}: `{given}`: {problem}"))
+}
+
 /// Ends a payout by the word of an administrator.
 async fn decide(store: &Store, clock: &Arc<dyn Clock>, id: &str, decision: PayoutDecision) -> anyhow::Result<()> {
     let found = store.money().payout_row(id).await?;
-    let found = found.with_context(|| format!("there is no payout `{id}`"))?;
+    let found = found.ok_or_else(|| Missing(format!("there is no payout `{id}`")))?;
     let now = clock.now();
     let audited = audited(store, now, "payout_resolve", id);
     let is_over = if let Some(transaction) = &decision.paid {
-        let transaction: Bytes32 = transaction
-            .parse()
-            .with_context(|| format!("--paid: `{transaction}`"))?;
+        let transaction = transaction
+            .parse::<Bytes32>()
+            .map_err(|error| wrong("--paid", transaction, &error))?;
         audited.money().payout_done(id, &transaction.to_string(), now).await?
     } else {
         let end = Timestamp::from_micros(found.valid_before.saturating_mul(1_000_000));
@@ -271,9 +282,9 @@ async fn deposit(
     transaction: &str,
     cents: u32,
 ) -> anyhow::Result<()> {
-    let hash: Bytes32 = transaction
-        .parse()
-        .with_context(|| format!("`{transaction}` is not the hash of a transaction"))?;
+    let hash = transaction
+        .parse::<Bytes32>()
+        .map_err(|error| wrong("TRANSACTION", transaction, &error))?;
     let (now, amount) = (clock.now(), i64::from(cents) * CENT_MICRO_USDC);
     let asset = config.tariff().asset;
     let before = store.money().treasury(&asset).await?;

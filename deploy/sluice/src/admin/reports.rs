@@ -9,6 +9,7 @@ use store::{Decided, Report, ReportStatus, Store, Takedown, Uphold};
 use types::{Clock, ReportId, TakedownId};
 
 use crate::cli::Reports;
+use crate::exit::Missing;
 use crate::terminal;
 
 /// Reports that are read at once.
@@ -37,7 +38,7 @@ pub(super) async fn run(store: &Store, clock: &Arc<dyn Clock>, command: Reports)
                 Ok(())
             }
             Some(false) => bail!("the report `{id}` was decided before"),
-            None => bail!("there is no report `{id}`"),
+            None => bail!(Missing(format!("there is no report `{id}`"))),
         },
         Reports::Restore { id } => {
             let takedown: TakedownId = id
@@ -95,7 +96,7 @@ fn print(decided: Decided, what: &str) -> anyhow::Result<()> {
             terminal::json(&of_takedown(&takedown))?;
             Ok(())
         }
-        Decided::Unknown => bail!("there is no {what}"),
+        Decided::Unknown => bail!(Missing(format!("there is no {what}"))),
         Decided::Before => bail!("the {what} was decided before, or its item is down already"),
         Decided::Gone => bail!("the item of the {what} does not exist any more"),
     }

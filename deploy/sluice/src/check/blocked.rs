@@ -12,10 +12,10 @@ use eventlog::{Embedded, EventLog};
 use messages::{CONTRIBUTIONS_TOPIC, OUTCOMES_TOPIC, Outcome, Submission};
 use types::DatasetId;
 
+use super::CheckOutput;
 use super::compare::CheckViolation;
 use crate::config::{Backend, Config, LogBackend};
 use crate::layout::DataLayout;
-use crate::terminal;
 
 /// Records in one read of the log.
 const RECORDS_PER_READ: usize = 256;
@@ -32,7 +32,11 @@ impl Drop for ScratchFolder {
 
 /// Decodes every submission and outcome in the embedded log and returns the violations. Returns none if the log is not
 /// embedded or does not exist, or if a service has it open.
-pub(super) async fn log(config: &Config, layout: &DataLayout) -> anyhow::Result<Vec<CheckViolation>> {
+pub(super) async fn log(
+    config: &Config,
+    layout: &DataLayout,
+    output: &mut CheckOutput,
+) -> anyhow::Result<Vec<CheckViolation>> {
     let path = layout.log();
     if config.log.backend != LogBackend::Embedded || !path.exists() {
         return Ok(Vec::new());
@@ -46,7 +50,7 @@ pub(super) async fn log(config: &Config, layout: &DataLayout) -> anyhow::Result<
     let lock = match lock {
         Ok(Some(lock)) => Some(lock),
         Ok(None) => {
-            terminal::line("log: not read, as a service has it open; the check of a stopped service reads it")?;
+            output.note("log: not read, as a service has it open; the check of a stopped service reads it")?;
             return Ok(Vec::new());
         }
         // A log that was never opened has no lock file.
@@ -78,7 +82,7 @@ pub(super) async fn log(config: &Config, layout: &DataLayout) -> anyhow::Result<
             Err(error) => violations.extend(damaged(&error)),
         }
     }
-    terminal::line(&format!("log: {count} messages"))?;
+    output.note(format!("log: {count} messages"))?;
     Ok(violations)
 }
 

@@ -8,7 +8,9 @@ use crate::remote::RemoteService;
 
 /// Options of `infer`.
 #[derive(Clone, Debug, Args)]
-#[command(disable_version_flag = true)]
+#[command(after_help = "Examples:
+  sluice infer stations.csv
+  sluice infer stations.csv --json > reading.json && sluice push stations.csv --create --reading reading.json")]
 pub struct InferArgs {
     /// The file, or `-` for standard input
     pub file: PathBuf,
@@ -25,7 +27,9 @@ pub struct InferArgs {
 
 /// Options of `create`.
 #[derive(Clone, Debug, Args)]
-#[command(disable_version_flag = true)]
+#[command(after_help = "Examples:
+  sluice create stations --like stations.csv --public --license CC-BY-4.0
+  sluice create tides --schema contract.json --paid 0.10 --yes")]
 pub struct CreateArgs {
     /// The project's slug
     pub slug: String,
@@ -59,7 +63,11 @@ pub struct CreateArgs {
 
 /// Options of `push`.
 #[derive(Clone, Debug, Args)]
-#[command(disable_version_flag = true)]
+#[command(after_help = "Examples:
+  sluice push stations.csv --create
+  sluice push december.csv --project stations --dry-run
+  sluice push visits.jsonl --project visits --on-refused drop --refused left-out.jsonl
+  curl -s https://api.example/items | sluice push - --create --project items --records /data/items --yes")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct PushArgs {
     /// The file, or `-` for standard input: CSV and its like, JSON, JSON Lines, Parquet, Arrow or XLSX

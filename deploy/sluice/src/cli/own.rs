@@ -6,7 +6,12 @@ use crate::remote::{DEFAULT_URL, RemoteService};
 
 /// Options of `uploads`.
 #[derive(Clone, Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
+  sluice uploads
+  sluice uploads cancel 019b1efd-2c32-7c1a-9d35-6a1f0c2b7e10"
+)]
 pub struct UploadsArgs {
     /// Without a command the open uploads are listed.
     #[command(subcommand)]
@@ -37,6 +42,9 @@ pub enum UploadsCommand {
 
 /// Options of `login`.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:
+  sluice login --server https://sluice.example
+  sluice login --device ada-laptop")]
 pub struct LoginArgs {
     /// Name of this machine, by which the person recognizes it [default: its host name]
     #[arg(long, value_name = "NAME")]
@@ -51,6 +59,9 @@ pub struct LoginArgs {
 
 /// Options of `whoami`.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:
+  sluice whoami
+  sluice whoami --json | jq .limits")]
 pub struct WhoamiArgs {
     /// Print one JSON object
     #[arg(long)]
@@ -62,6 +73,8 @@ pub struct WhoamiArgs {
 
 /// Options of `archive`.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:
+  sluice archive tide-levels")]
 pub struct ArchiveArgs {
     /// The project's slug
     pub slug: String,
@@ -75,6 +88,9 @@ pub struct ArchiveArgs {
 
 /// Options of `delete`.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:
+  sluice delete drafts
+  sluice delete drafts --yes")]
 pub struct DeleteArgs {
     /// The project's slug
     pub slug: String,

@@ -84,6 +84,9 @@ pub struct PayoutDecision {
 
 /// Commands for the ledger of money.
 #[derive(Clone, Debug, Subcommand)]
+#[command(after_help = "Examples:
+  sluice ledger archive --before 2025-11
+  sluice ledger day 2026-11-27 day.parquet")]
 pub enum LedgerCommand {
     /// Move the movements of whole months, which are sealed to their last day, out of the database into files
     Archive {

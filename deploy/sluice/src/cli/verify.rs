@@ -8,7 +8,14 @@ use super::TrustArgs;
 
 /// Options of `verify`: a folder, or a receipt.
 #[derive(Clone, Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "Examples:
+  sluice verify tide-levels
+  sluice verify receipt receipt.json
+  sluice verify receipt answer-receipt.json --answer answer.json --data tide-levels"
+)]
 pub struct VerifyArgs {
     /// The folder of the pulled version; a folder with the name of a command is `./NAME`
     #[arg(required = true)]
@@ -17,6 +24,9 @@ pub struct VerifyArgs {
     /// folder's keys must be those of a service that this machine knows
     #[arg(long, value_name = "FILE")]
     pub keys: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
     /// The service keys that are trusted.
     #[command(flatten)]
     pub trust: TrustArgs,
@@ -44,6 +54,9 @@ pub struct ReceiptArgs {
     /// receipt must be of a service that this machine knows
     #[arg(long, value_name = "FILE")]
     pub keys: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
     /// The service keys that are trusted.
     #[command(flatten)]
     pub trust: TrustArgs,

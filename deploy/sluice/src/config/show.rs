@@ -2,7 +2,7 @@
 //!
 //! Invariant: the value of a key whose comment contains the word `Secret` is masked.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Replaces every value of `template` with the one of `values`.
 ///
@@ -35,6 +35,25 @@ pub(super) fn show(template: &str, values: &Value) -> String {
     shown
 }
 
+/// Returns a shown file as JSON: an object with a member for each section.
+pub(super) fn json(shown: &str) -> Value {
+    let mut sections: Map<String, Value> = Map::new();
+    let mut section = "";
+    for line in shown.lines() {
+        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            section = name;
+        } else if !line.starts_with('#')
+            && let Some((key, value)) = line.split_once(" = ")
+        {
+            // Every value is written in JSON.
+            let value = serde_json::from_str(value).unwrap_or(Value::Null);
+            let members = sections.entry(section).or_insert_with(|| Map::new().into());
+            members[key] = value;
+        }
+    }
+    sections.into()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -48,6 +67,10 @@ mod tests {
         assert_eq!(
             show(template, &values),
             "# About.\n\n[a]\n# Plain.\nx = 2\n# Secret. The key.\ny = \"…\"\n[b]\nx = \"say \\\"hi\\\"\"\n"
+        );
+        assert_eq!(
+            super::json(&show(template, &values)),
+            json!({"a": {"x": 2, "y": "…"}, "b": {"x": "say \"hi\""}})
         );
         let unset = json!({"a": {"x": 2, "y": ""}, "b": {"x": ""}});
         assert!(

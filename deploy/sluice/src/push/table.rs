@@ -6,7 +6,7 @@ use indicatif::HumanCount;
 use tabular::reading::Reading;
 
 use crate::look::{FileLook, LookedAtColumn, LookedAtRemark};
-use crate::terminal::{plain, shown};
+use crate::terminal::{cut, plain, shown};
 
 /// The most columns that are listed.
 const MAX_LISTED_COLUMNS: usize = 100;
@@ -147,13 +147,6 @@ fn row(column: &LookedAtColumn, look: &FileLook) -> [String; 6] {
         examples.join(", "),
         notes.join("; "),
     ]
-}
-
-fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        None => shown(text),
-        Some((end, _)) => shown(&text[..end]) + "…",
-    }
 }
 
 /// Returns the rows below each other. The fourth column has numbers.

@@ -1,47 +1,130 @@
 //! Answers as text for people.
 
-use std::fmt::Write as _;
-
 use client::model::{Answer, AnswerColumn};
 use serde_json::Value;
 
+use crate::grid;
 use crate::terminal::shown;
 
-/// Formats the answer as a table: names, types, then the rows, with numbers to the right. Width is counted in characters:
-/// wide scripts may misalign columns, which harms nothing.
+/// Names of types that the engine writes around literals in the names of columns.
+const LITERAL_TYPES: [&str; 22] = [
+    "Boolean",
+    "Date32",
+    "Date64",
+    "Decimal128",
+    "Decimal256",
+    "Float32",
+    "Float64",
+    "Int8",
+    "Int16",
+    "Int32",
+    "Int64",
+    "IntervalMonthDayNano",
+    "LargeUtf8",
+    "TimestampMicrosecond",
+    "TimestampMillisecond",
+    "TimestampNanosecond",
+    "UInt8",
+    "UInt16",
+    "UInt32",
+    "UInt64",
+    "Utf8View",
+    "Utf8",
+];
+/// The table as the engine writes it before its columns within expressions.
+const TABLE: &str = "records.";
+
+/// Formats the answer as a table: names, then the rows, with numbers to the right.
 pub(crate) fn table(answer: &Answer) -> String {
-    let mut lines: Vec<Vec<String>> = vec![
-        answer.columns.iter().map(|column| shown(&column.name)).collect(),
-        answer.columns.iter().map(|column| shown(&column.kind)).collect(),
-    ];
-    let cells = |row: &Vec<Value>| row.iter().map(|value| shown(&plain(value))).collect();
-    lines.extend(answer.rows.iter().map(cells));
-    let widths: Vec<usize> = (0..answer.columns.len())
-        .map(|column| lines.iter().map(|line| width(line, column)).max().unwrap_or(0))
+    let heads: Vec<String> = answer
+        .columns
+        .iter()
+        .map(|column| shown(&column_name(&column.name)))
         .collect();
-    let mut text = String::new();
-    for (number, line) in lines.iter().enumerate() {
-        for (column, &wide) in widths.iter().enumerate() {
-            let cell = line.get(column).map_or("", String::as_str);
-            let gap = " ".repeat(wide - width(line, column));
-            let separator = if column == 0 { "" } else { "  " };
-            let number = number > 1 && is_number(&answer.columns[column]);
-            let (left, right) = if number { (gap.as_str(), "") } else { ("", gap.as_str()) };
-            text.extend([separator, left, cell, right]);
-        }
-        // Padding of the last column is removed.
-        text.truncate(text.trim_end_matches(' ').len());
-        text.push('\n');
-        if number == 1 {
-            let rules: Vec<String> = widths.iter().map(|&wide| "-".repeat(wide)).collect();
-            text.extend([rules.join("  ").as_str(), "\n"]);
-        }
-    }
+    let cells = |row: &Vec<Value>| row.iter().map(|value| shown(&plain(value))).collect();
+    let rows: Vec<Vec<String>> = answer.rows.iter().map(cells).collect();
+    let mut lines = grid::lines(&heads, &rows, |column| {
+        answer.columns.get(column).is_some_and(is_number)
+    });
     let rows = answer.rows.len();
     let plural = if rows == 1 { "" } else { "s" };
-    // Writes to a string cannot fail.
-    writeln!(text, "({rows} row{plural} of version {})", answer.version).unwrap_or_default();
-    text
+    lines.push(format!("({rows} row{plural} of version {})", answer.version));
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+/// Returns the name of a column as its statement would say it: `'2026-01-01'` for `Utf8("2026-01-01")`, and `sum(gauge)`
+/// for `sum(records.gauge)`.
+fn column_name(name: &str) -> String {
+    let is_expression = name.contains('(');
+    let (mut plain, mut rest, mut before) = (String::with_capacity(name.len()), name, ' ');
+    while let Some(character) = rest.chars().next() {
+        let is_begin = !before.is_alphanumeric() && before != '_';
+        if is_begin && let Some((value, after)) = literal(rest) {
+            plain.push_str(&value);
+            (rest, before) = (after, ')');
+            continue;
+        }
+        if is_begin
+            && is_expression
+            && let Some(after) = rest.strip_prefix(TABLE)
+        {
+            (rest, before) = (after, '.');
+            continue;
+        }
+        plain.push(character);
+        (rest, before) = (&rest[character.len_utf8()..], character);
+    }
+    plain
+}
+
+/// Returns the literal with which a text begins, as SQL, and what follows it.
+fn literal(text: &str) -> Option<(String, &str)> {
+    let (kind, inner) = LITERAL_TYPES
+        .iter()
+        .find_map(|kind| Some((*kind, text.strip_prefix(kind)?.strip_prefix('(')?)))?;
+    if let Some(quoted) = inner.strip_prefix('"') {
+        let (value, after) = quoted.split_once("\")")?;
+        return Some((format!("'{value}'"), after));
+    }
+    let end = closing(inner)?;
+    let (value, after) = (&inner[..end], &inner[end + 1..]);
+    Some((number(kind, value).unwrap_or_else(|| value.to_owned()), after))
+}
+
+/// Returns the place of the bracket that closes the text.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, character) in text.char_indices() {
+        match character {
+            '(' => depth += 1,
+            ')' if depth == 0 => return Some(at),
+            ')' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Returns a decimal, which the engine writes as `Some(150),3,2`, with its point. `None` for other values.
+fn number(kind: &str, value: &str) -> Option<String> {
+    if !kind.starts_with("Decimal") {
+        return None;
+    }
+    let (digits, rest) = value.strip_prefix("Some(")?.split_once(')')?;
+    let scale: usize = rest.rsplit(',').next()?.trim().parse().ok()?;
+    let (sign, digits) = match digits.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", digits),
+    };
+    // No decimal of the engine has more digits.
+    if scale > 76 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let padded = format!("{digits:0>0$}", scale + 1);
+    let (whole, fraction) = padded.split_at(padded.len().checked_sub(scale)?);
+    let point = if scale == 0 { "" } else { "." };
+    Some(format!("{sign}{whole}{point}{fraction}"))
 }
 
 /// Formats a value; a text has no quotes.
@@ -51,10 +134,6 @@ fn plain(value: &Value) -> String {
         Value::String(text) => text.clone(),
         value => value.to_string(),
     }
-}
-
-fn width(line: &[String], column: usize) -> usize {
-    line.get(column).map_or(0, |cell| cell.chars().count())
 }
 
 fn is_number(column: &AnswerColumn) -> bool {
@@ -86,7 +165,6 @@ mod tests {
         );
         let expected = [
             "name          n",
-            "Utf8          Int64",
             "------------  -----",
             "one               1",
             "a longer one  20000",
@@ -112,6 +190,26 @@ mod tests {
     #[test]
     fn an_answer_without_rows_has_its_columns() {
         let answer = answer(&[("n", "Int64")], &json!([]));
-        assert_eq!(table(&answer), "n\nInt64\n-----\n(0 rows of version 3)\n");
+        assert_eq!(table(&answer), "n\n-\n(0 rows of version 3)\n");
+    }
+
+    #[test]
+    fn a_column_without_a_name_is_called_like_its_expression() {
+        for (engine, shown) in [
+            ("gauge", "gauge"),
+            ("records.gauge", "records.gauge"),
+            ("Utf8(\"2026-01-01\")", "'2026-01-01'"),
+            ("Utf8View(\"a (b)\")", "'a (b)'"),
+            ("sum(records.metres)", "sum(metres)"),
+            ("sum(records.metres * Int64(2) + Float64(1.5))", "sum(metres * 2 + 1.5)"),
+            ("Decimal128(Some(-150),3,2)", "-1.50"),
+            ("Decimal128(Some(5),3,2)", "0.05"),
+            ("coalesce(records.a,Utf8(NULL))", "coalesce(a,NULL)"),
+            ("MyInt64(1)", "MyInt64(1)"),
+            ("Int64(1", "Int64(1"),
+            ("count(Int64(1))", "count(1)"),
+        ] {
+            assert_eq!(column_name(engine), shown);
+        }
     }
 }

@@ -17,6 +17,7 @@ use proof::query_receipt::{AnswerHash, BuildId};
 use proof::{Keys, Manifest, Part, QueryReceipt, VerifiedStatement};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use sql::{Sandbox, SandboxConfig, SandboxPart, VersionRecords};
 use types::Proof;
 use types::clock::SystemClock;
@@ -42,6 +43,8 @@ pub(crate) struct QueryReceiptFiles<'a> {
     pub(crate) keys: Option<&'a Path>,
     /// Services that this machine has met.
     pub(crate) known: &'a KnownKeys,
+    /// True if the result is printed as one JSON object.
+    pub(crate) is_json: bool,
 }
 
 /// Result of a comparison, with what it is about.
@@ -59,6 +62,15 @@ impl Compared {
             Self::Different(what) => format!("different: {what}"),
             Self::Not(why) => format!("not compared: {why}"),
         }
+    }
+
+    fn json(&self) -> Value {
+        let (result, what) = match self {
+            Self::Equal(what) => ("equal", what),
+            Self::Different(what) => ("different", what),
+            Self::Not(why) => ("not_compared", why),
+        };
+        json!({ "result": result, "of": what })
     }
 }
 
@@ -78,6 +90,27 @@ struct AnswerFile {
 pub(crate) async fn run(text: &[u8], keys: &Keys, files: &QueryReceiptFiles<'_>) -> anyhow::Result<ExitCode> {
     let verified = VerifiedStatement::<QueryReceipt>::parse(text, keys)?;
     let receipt = verified.statement();
+    let mut compared = Vec::new();
+    if let Some(path) = files.answer {
+        compared.push(answer(receipt, path)?);
+    }
+    if let Some(folder) = files.data {
+        compared.push(again(receipt, folder, files).await?);
+    }
+    let is_different = compared
+        .iter()
+        .any(|compared| matches!(compared, Compared::Different(_)));
+    let code = if is_different {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    };
+    if files.is_json {
+        let compared: Vec<Value> = compared.iter().map(Compared::json).collect();
+        let key = verified.key().to_string();
+        terminal::json(&json!({ "verified": true, "keyId": key, "receipt": receipt, "compared": compared }))?;
+        return Ok(code);
+    }
     terminal::line(&format!(
         "signed: {} of {} version {} for `{}`, by the key {} on {}",
         rows(receipt.row_count),
@@ -87,22 +120,10 @@ pub(crate) async fn run(text: &[u8], keys: &Keys, files: &QueryReceiptFiles<'_>)
         verified.key(),
         receipt.issued_at
     ))?;
-    let mut is_different = false;
-    let mut tell = |compared: &Compared| {
-        is_different |= matches!(compared, Compared::Different(_));
-        terminal::line(&terminal::plain(&compared.line()))
-    };
-    if let Some(path) = files.answer {
-        tell(&answer(receipt, path)?)?;
+    for compared in &compared {
+        terminal::line(&terminal::plain(&compared.line()))?;
     }
-    if let Some(folder) = files.data {
-        tell(&again(receipt, folder, files).await?)?;
-    }
-    Ok(if is_different {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(code)
 }
 
 fn rows(count: u64) -> String {

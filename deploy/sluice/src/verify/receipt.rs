@@ -93,7 +93,7 @@ pub(super) async fn run(arguments: &ReceiptArgs) -> anyhow::Result<ExitCode> {
         Receipt::Terms(jws) => {
             compares_nothing(arguments)?;
             let key = CompactJws::parse(&jws)?.key();
-            return sale_receipt::terms(&jws, &trusted(key)?, &service(arguments, &known, key)?);
+            return sale_receipt::terms(&jws, &trusted(key)?, &service(arguments, &known, key)?, arguments.json);
         }
         Receipt::Statement { format, key } => (format, key),
     };
@@ -104,12 +104,13 @@ pub(super) async fn run(arguments: &ReceiptArgs) -> anyhow::Result<ExitCode> {
                 data: arguments.data.as_deref(),
                 keys: arguments.keys.as_deref(),
                 known: &known,
+                is_json: arguments.json,
             };
             query_receipt::run(&text, &trusted(key)?, &files).await
         }
         SaleReceipt::FORMAT => {
             compares_nothing(arguments)?;
-            sale_receipt::run(&text, &trusted(key)?, &service(arguments, &known, key)?)
+            sale_receipt::run(&text, &trusted(key)?, &service(arguments, &known, key)?, arguments.json)
         }
         other => bail!(
             "`{shown}` is of the format `{}`, which this program does not know",

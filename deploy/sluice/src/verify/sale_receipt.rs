@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use proof::terms::{OfferTerms, PaymentReceipt, PaymentTerms, VerifiedTerms};
 use proof::{Keys, SaleReceipt, VerifiedStatement};
+use serde_json::json;
 use types::Timestamp;
 use types::money::MicroUsdc;
 
@@ -15,9 +16,14 @@ use crate::terminal;
 ///
 /// # Errors
 /// A receipt that is forged, cut or revoked.
-pub(super) fn run(text: &[u8], keys: &Keys, service: &str) -> anyhow::Result<ExitCode> {
+pub(super) fn run(text: &[u8], keys: &Keys, service: &str, is_json: bool) -> anyhow::Result<ExitCode> {
     let verified = VerifiedStatement::<SaleReceipt>::parse(text, keys)?;
     let receipt = verified.statement();
+    if is_json {
+        let key = verified.key().to_string();
+        terminal::json(&json!({ "verified": true, "keyId": key, "service": service, "receipt": receipt }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let content = match (receipt.content_root, receipt.body_sha256) {
         (Some(root), _) => format!("content root {root}"),
         (None, Some(hash)) => format!("SHA-256 of the text {hash}"),
@@ -70,9 +76,18 @@ fn amount(micro: u64) -> MicroUsdc {
 ///
 /// # Errors
 /// One that is forged, cut or revoked, or for an address of another service.
-pub(super) fn terms(jws: &str, keys: &Keys, service: &str) -> anyhow::Result<ExitCode> {
+pub(super) fn terms(jws: &str, keys: &Keys, service: &str, is_json: bool) -> anyhow::Result<ExitCode> {
     let verified = VerifiedTerms::parse(jws, keys)?;
     let key = verified.key();
+    if is_json {
+        let (name, signed) = match verified.terms() {
+            PaymentTerms::Offer(offer) => ("offer", json!(offer)),
+            PaymentTerms::Receipt(receipt) => ("receipt", json!(receipt)),
+        };
+        let key = key.to_string();
+        terminal::json(&json!({ "verified": true, "keyId": key, "service": service, name: signed }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let text = match verified.terms() {
         PaymentTerms::Offer(OfferTerms {
             resource_url,

@@ -53,8 +53,20 @@ async fn a_person_signs_up_and_verifies() {
         "http://sluice.test/terms",
         "2026-11-22 07:00 UTC",
     ] {
-        assert!(sent[0].text.contains(part), "{part}: {}", sent[0].text);
+        let words: Vec<&str> = sent[0].text.split_whitespace().collect();
+        assert!(words.join(" ").contains(part), "{part}: {}", sent[0].text);
+        assert!(sent[0].html.contains(part), "{part}: {}", sent[0].html);
     }
+    // It says why it came, and has one button with its address in words.
+    assert!(
+        sent[0]
+            .text
+            .contains("\n-- \nSluice, http://sluice.test\nYou get this because"),
+        "{}",
+        sent[0].text
+    );
+    assert_eq!(sent[0].html.matches("class=\"btn-a\"").count(), 1);
+    assert_eq!(sent[0].html.matches(&token(&sent[0])).count(), 2);
     // The name that somebody typed is not in a letter to somebody else.
     assert!(!sent[0].text.contains("Ada"), "{}", sent[0].text);
 

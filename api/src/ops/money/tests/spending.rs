@@ -233,6 +233,12 @@ async fn an_agent_above_its_line_asks_and_completes_over_rest_and_mcp() {
         "{}",
         letter.text
     );
+    let choice = "http://sluice.test/console/settings#letters";
+    assert!(
+        letter.text.contains(choice) && letter.html.contains(choice),
+        "{}",
+        letter.text
+    );
     assert!(
         letter.text.contains("theirs") && letter.text.contains("$0.50"),
         "{}",
