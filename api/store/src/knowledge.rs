@@ -39,7 +39,7 @@ pub use marks::{MarkCounts, Marked, NewMark, WrittenMark};
 pub use outbox::{UnitDue, UnitSwept};
 pub(crate) use ratings::SHOWN_WORDS;
 pub use ratings::{NewRating, Rated, Rating, RatingCursor, Ratings};
-pub use reads::Standing;
+pub use reads::{ReadUnit, Standing};
 pub use submit::{HourlyLimit, NewUnit, Revised, UnitSubmitted};
 pub use unit_outcome::{UnitApplied, UnitOutcome};
 

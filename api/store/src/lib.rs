@@ -95,7 +95,7 @@ pub use error::Error;
 pub use jobs::{Flow, Job, NewJob};
 pub use knowledge::{
     Appeal, Appealed, Chain, FORGET_PRINTS, HourlyLimit, Knowledge, KnowledgeFault, MarkCounts, Marked, NewAppeal,
-    NewMark, NewRating, NewUnit, PriceChanged, PublishedEntry, Rated, Rating, RatingCursor, Ratings, Revised, Standing,
+    NewMark, NewRating, NewUnit, PriceChanged, PublishedEntry, Rated, Rating, RatingCursor, Ratings, ReadUnit, Revised, Standing,
     UnembeddedVersion, Unit, UnitApplied, UnitDue, UnitOutcome, UnitRetired, UnitSubmitted, UnitSwept, VersionLine,
     WrittenMark,
 };
@@ -107,8 +107,8 @@ pub use moderation::{
 pub use money::{
     APPROVAL_LASTS, APPROVAL_LETTERS_A_DAY, ApprovalLetter, Approved, ArchiveProof, Balances, Bought, CheckTerms,
     ClosedDay, DeniedApproval, Dispute, DisputeOpened, DisputeResolution, DisputeResolved, EgressLease, EgressLeased,
-    Entry, EntryCursor, EntryFilter, Granted, LedgerMovement, MAX_WAITING_APPROVALS, Money, MoneyFault, MonthArchived,
-    NewDeposit, NewDispute, NewGrant, NewNo, NewPayout, NewPersonAsk, NewPurchase, NewPurchaseAsk, NewYes, Offer,
+    Entry, EntryCursor, EntryFilter, Granted, LedgerMovement, LibraryFilter, LibraryOrder, MAX_WAITING_APPROVALS, Money, MoneyFault, MonthArchived,
+    NewDeposit, NewDispute, NewGrant, NewNo, NewPayout, NewPersonAsk, NewPurchase, NewPurchaseAsk, NewYes, Offer, OwnedItem,
     Payable, PaymentReceiptText, PayoutPicked, PayoutRow, PayoutState, PersonAsked, PurchaseApproval, Purchased, Sale,
     SaleFacts, SaleState, SaleTerms, Seal, SealedMovement, Seller, Settled, Settlement, SpendCapped, SpendLimits,
     SpendOwner, Spender, Spending, StorageCharged, Treasury, WalletRefund,

@@ -13,6 +13,7 @@ mod faults;
 mod grants;
 mod items;
 mod journal;
+mod library;
 mod payments;
 mod payouts;
 mod post;
@@ -37,6 +38,7 @@ pub use disputes::{Dispute, DisputeOpened, DisputeResolved, NewDispute, Resoluti
 pub use grants::{Granted, NewGrant};
 pub use items::Offer;
 pub use journal::{Entry, EntryCursor, EntryFilter};
+pub use library::{LibraryFilter, LibraryOrder, OwnedItem};
 pub use payments::{Settled, Settlement, WalletRefund};
 pub use payouts::{NewPayout, Payable, PayoutPicked, PayoutRow, PayoutState};
 pub use purchase::{NewPurchase, Purchased, SaleTerms};
@@ -49,6 +51,7 @@ pub use usage::{EgressLease, EgressLeased, StorageCharged};
 pub use view::{Balances, Bought, Seller};
 
 pub(crate) use items::price_set;
+pub(crate) use library::words as library_words;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use post::{Posted, Posting, post};
 pub(crate) use spending::set as set_limits;
