@@ -27,7 +27,7 @@ use types::unit::{Judge, UnitScores};
 use types::vocabulary::{Language, TakedownReason, UnitAction, UnitStatus};
 use types::{AgentId, OperatorId, Timestamp, UnitId};
 
-pub use appeals::{Appeal, Appealed, NewAppeal};
+pub use appeals::{Appeal, Appealed, NewAppeal, is_final_rejection};
 pub(crate) use changes::hide;
 pub use changes::{PriceChanged, UnitRetired};
 pub(crate) use check::broken;

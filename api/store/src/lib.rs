@@ -97,7 +97,7 @@ pub use knowledge::{
     Appeal, Appealed, Chain, FORGET_PRINTS, HourlyLimit, Knowledge, KnowledgeFault, MarkCounts, Marked, NewAppeal,
     NewMark, NewRating, NewUnit, PriceChanged, PublishedEntry, Rated, Rating, RatingCursor, Ratings, ReadUnit, Revised, Standing,
     UnembeddedVersion, Unit, UnitApplied, UnitDue, UnitOutcome, UnitRetired, UnitSubmitted, UnitSwept, VersionLine,
-    WrittenMark,
+    WrittenMark, is_final_rejection,
 };
 pub use losses::{Loss, LossAccepted, LostVersion, NewLoss};
 pub use moderation::{
