@@ -198,8 +198,7 @@ impl BlockReader {
                 }
             }
             Tag::Item if self.lists == 1 => {
-                if let Some(OutlinePart::Steps(items) | OutlinePart::Points(items)) =
-                    self.open.parts.get_mut(self.list)
+                if let Some(OutlinePart::Steps(items) | OutlinePart::Points(items)) = self.open.parts.get_mut(self.list)
                 {
                     *items += 1;
                 }

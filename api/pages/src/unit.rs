@@ -129,7 +129,10 @@ impl UnitPage {
         // Both are numbers of characters; bytes would give readers of Korean a third of the figure.
         let words = page.beginning.words.as_deref().unwrap_or_default();
         let shown = page.beginning.markdown.chars().count() + words.chars().count();
-        page.hidden = page.unit.length.saturating_sub(u64::try_from(shown).unwrap_or(u64::MAX));
+        page.hidden = page
+            .unit
+            .length
+            .saturating_sub(u64::try_from(shown).unwrap_or(u64::MAX));
         page.reading = UnitReading::ForSale;
         page
     }
@@ -209,7 +212,11 @@ impl UnitPage {
     /// Returns the marks as the drawing shows them, in words.
     fn gates_in_words(&self) -> String {
         let words: Vec<_> = self.gates().iter().map(|mark| mark.says().0).collect();
-        format!("{}, oldest first: {}", counted(count(&words), "answer", "answers"), words.join(", "))
+        format!(
+            "{}, oldest first: {}",
+            counted(count(&words), "answer", "answers"),
+            words.join(", ")
+        )
     }
 
     /// Returns what readers say who tried the unit, in words.

@@ -51,7 +51,6 @@ pub use usage::{EgressLease, EgressLeased, StorageCharged};
 pub use view::{Balances, Bought, Seller};
 
 pub(crate) use items::price_set;
-pub(crate) use library::words as library_words;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use post::{Posted, Posting, post};
 pub(crate) use spending::set as set_limits;

@@ -251,7 +251,10 @@ impl LibraryDataset {
     /// Returns the records that the newest version has more than the owned one, if it is newer.
     pub(crate) fn added(&self) -> Option<u64> {
         let is_newer = self.newest > self.version;
-        is_newer.then(|| self.newest_records.saturating_sub(self.records.unwrap_or(self.newest_records)))
+        is_newer.then(|| {
+            self.newest_records
+                .saturating_sub(self.records.unwrap_or(self.newest_records))
+        })
     }
 }
 

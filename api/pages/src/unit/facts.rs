@@ -34,7 +34,9 @@ impl UnitPrice {
         match self {
             Self::Free => "Anybody reads it.",
             Self::WithAccount(_) => "Free with an account. Without one it is paid from a wallet.",
-            Self::Priced(_) => "Opens the whole text and every later version, for all people and agents of your account.",
+            Self::Priced(_) => {
+                "Opens the whole text and every later version, for all people and agents of your account."
+            }
         }
     }
 
@@ -132,13 +134,21 @@ fn axes(scores: &UnitScores) -> [(&'static str, u64, &'static str); 4] {
             u64::from(scores.accuracy),
             "measurements, conditions and limits that support it",
         ),
-        ("New here", u64::from(scores.novelty), "distance from all other write-ups"),
+        (
+            "New here",
+            u64::from(scores.novelty),
+            "distance from all other write-ups",
+        ),
         (
             "Repeatable",
             u64::from(scores.reproducibility),
             "steps, versions and code to do it again",
         ),
-        ("Exact", u64::from(scores.specificity), "figures with units, names and conditions"),
+        (
+            "Exact",
+            u64::from(scores.specificity),
+            "figures with units, names and conditions",
+        ),
     ]
 }
 
@@ -300,7 +310,10 @@ mod tests {
             price: UnitPrice::Free,
         };
         let (words, bars) = item.bars().unwrap();
-        assert_eq!(words, "evidence 8.4, new here 8.0, repeatable 0.0, exact 10.0, each of 10");
+        assert_eq!(
+            words,
+            "evidence 8.4, new here 8.0, repeatable 0.0, exact 10.0, each of 10"
+        );
         assert_eq!(bars[0], (0, "2.3".to_owned(), "11.7".to_owned()));
         assert_eq!(bars[2], (18, "14.0".to_owned(), "0.0".to_owned()));
         assert_eq!(bars[3], (27, "0.0".to_owned(), "14.0".to_owned()));

@@ -99,7 +99,6 @@ fn filter(choice: &LibraryChoice, page: u32) -> LibraryFilter {
 }
 
 /// Items of a page, with the number on all pages.
-#[derive(Default)]
 struct Listed<T> {
     items: Vec<T>,
     count: u64,
@@ -107,6 +106,14 @@ struct Listed<T> {
 }
 
 impl<T> Listed<T> {
+    const fn none() -> Self {
+        Self {
+            items: Vec::new(),
+            count: 0,
+            has_more: false,
+        }
+    }
+
     fn of(mut items: Vec<T>, count: u64) -> Self {
         let most = usize::try_from(PAGE_ROWS).unwrap_or(usize::MAX);
         let has_more = items.len() > most;
@@ -175,7 +182,7 @@ async fn listed(
 ) -> Result<(Listed<OwnedItem>, Listed<ReadUnit>), ApiError> {
     let (money, knowledge) = (cx.app.store.money(), cx.app.store.knowledge());
     let bought = if choice.of == "read" {
-        Listed::default()
+        Listed::none()
     } else {
         let filter = filter(choice, number);
         let (items, count) =
@@ -194,7 +201,7 @@ async fn listed(
         )?;
         Listed::of(items, count)
     } else {
-        Listed::default()
+        Listed::none()
     };
     Ok((bought, read))
 }
@@ -292,13 +299,12 @@ async fn unit(
         return Ok(None);
     }
     let content = if is_open {
-        LibraryContent::Unit(LibraryText {
-            source: unit.source_declaration,
-            score: unit.scores.map(|(scores, _)| scores.total),
-            confirmed: unit.chain.marks.confirmed,
-            doubted: unit.chain.marks.flagged(),
-            ..LibraryText::of(&unit.body, layout)
-        })
+        let mut text = LibraryText::of(&unit.body, layout);
+        text.source = unit.source_declaration;
+        text.score = unit.scores.map(|(scores, _)| scores.total);
+        text.confirmed = unit.chain.marks.confirmed;
+        text.doubted = unit.chain.marks.flagged();
+        LibraryContent::Unit(text)
     } else {
         LibraryContent::Closed(GONE)
     };

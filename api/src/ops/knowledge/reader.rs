@@ -162,7 +162,11 @@ impl Seen {
         let mut layout = page_layout(cx).await?;
         // A form that is not accepted shows the page again, which has this address.
         let here = format!("/units/{}", unit.id);
-        if layout.path.strip_prefix(&here).is_some_and(|rest| rest.starts_with('/')) {
+        if layout
+            .path
+            .strip_prefix(&here)
+            .is_some_and(|rest| rest.starts_with('/'))
+        {
             layout.path.clone_from(&here);
         }
         let facts = facts(unit, is_own);
@@ -195,7 +199,10 @@ impl Seen {
             && !has_appeal
             && unit.status == UnitStatus::Rejected
             && cx.app.config.has_second_judge
-            && unit.reject_code.as_deref().is_some_and(|code| !is_final_rejection(code));
+            && unit
+                .reject_code
+                .as_deref()
+                .is_some_and(|code| !is_final_rejection(code));
         let forms = UnitForms {
             reads: self.terms == FullRead::Recorded && !self.is_open,
             marks: speaks && leaves_record,

@@ -23,7 +23,11 @@ use crate::ops::page_kit::{form, form_page, id, repairable};
 
 pub(super) fn add(table: &mut Operations) {
     table.add(
-        form("read_unit_form", "/units/{id}/read", "Has an agent of yours read a unit"),
+        form(
+            "read_unit_form",
+            "/units/{id}/read",
+            "Has an agent of yours read a unit",
+        ),
         &[],
         read,
     );

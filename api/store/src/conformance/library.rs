@@ -24,7 +24,10 @@ pub async fn what_was_bought_is_listed_once(url: &str) {
     let market = Market::new(&store, 500_000, false).await;
     give(&store, market.buyer, 2_000_000, false, "g").await;
     let all = LibraryFilter::default;
-    let newer = || LibraryFilter { is_newer: true, ..all() };
+    let newer = || LibraryFilter {
+        is_newer: true,
+        ..all()
+    };
     assert_eq!(listed(&store, &market, all()).await, []);
     let first = market.buy(&store, 10).await;
     let items = listed(&store, &market, all()).await;
@@ -60,7 +63,11 @@ pub async fn what_was_bought_is_listed_once(url: &str) {
         ("no such words", None, 0),
         ("\0", None, 0),
     ] {
-        assert_eq!(listed(&store, &market, with(q, kind)).await.len(), count, "{q} {kind:?}");
+        assert_eq!(
+            listed(&store, &market, with(q, kind)).await.len(),
+            count,
+            "{q} {kind:?}"
+        );
     }
     let many = LibraryFilter { limit: 9, ..all() };
     let seller = store.money().library(market.seller.operator, &many).await;

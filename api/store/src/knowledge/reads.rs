@@ -7,8 +7,8 @@ use types::{AgentId, OperatorId, Timestamp, UnitId};
 
 use super::{Knowledge, lock};
 use crate::Error;
-use crate::money::library_words;
 use crate::points::{self, NewPoints};
+use crate::projects::find::pattern_or_empty;
 use crate::query::{sql, text, tx};
 use crate::row::{Columns, Row as _, row, texts};
 use crate::writer::Change;
@@ -106,7 +106,7 @@ impl Knowledge<'_> {
         };
         let buyer = format!("op:{operator}");
         self.0
-            .all(sql!(statement, operator, buyer, library_words(q), limit, offset))
+            .all(sql!(statement, operator, buyer, pattern_or_empty(q), limit, offset))
             .await
     }
 
@@ -121,7 +121,7 @@ impl Knowledge<'_> {
                     text!("SELECT COUNT(*) AS listed", READ_BY),
                     operator,
                     format!("op:{operator}"),
-                    library_words(q)
+                    pattern_or_empty(q)
                 )
                 .row(&mut self.0.readers())
                 .await?

@@ -8,7 +8,7 @@ use types::vocabulary::ItemKind;
 use super::entitlements::Owner;
 use super::{Money, Sale};
 use crate::Error;
-use crate::projects::find::pattern;
+use crate::projects::find::pattern_or_empty;
 use crate::query::{sql, text};
 use crate::row::{Columns, Row as _, is_set, nested, row, texts};
 
@@ -146,14 +146,5 @@ impl Money<'_> {
 fn arguments(operator: OperatorId, filter: &LibraryFilter) -> Option<[String; 3]> {
     texts(&[("q", &filter.q)]).ok()?;
     let kind = filter.kind.map_or_else(String::new, |kind| kind.as_str().to_owned());
-    Some([Owner::Operator(operator).to_string(), kind, words(&filter.q)])
-}
-
-/// Returns the pattern of words, or an empty text for none.
-pub(crate) fn words(q: &str) -> String {
-    if q.trim().is_empty() {
-        String::new()
-    } else {
-        pattern(q.trim())
-    }
+    Some([Owner::Operator(operator).to_string(), kind, pattern_or_empty(&filter.q)])
 }

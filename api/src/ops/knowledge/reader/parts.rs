@@ -137,10 +137,7 @@ pub(super) fn mark(mark: WrittenMark, is_open: bool) -> UnitMark {
 
 /// Returns published items that the words of the title find, those that fit best first; none while there is no index.
 pub(super) async fn near(cx: &Cx, unit: &Unit) -> Result<Vec<NearItem>, ApiError> {
-    let is_published = matches!(
-        ShownStatus::of(unit),
-        ShownStatus::Published | ShownStatus::Superseded
-    );
+    let is_published = matches!(ShownStatus::of(unit), ShownStatus::Published | ShownStatus::Superseded);
     // The page stands without this list.
     let Ok(index) = cx.app.process.searching.index() else {
         return Ok(Vec::new());
