@@ -2,6 +2,7 @@
 
 mod accounts;
 pub(crate) mod activity;
+mod as_agent;
 mod checkout;
 mod collectors;
 mod comments;

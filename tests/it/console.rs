@@ -19,7 +19,7 @@ const EMAIL: &str = "ada@example.org";
 /// Widths, and whether the colours are dark.
 pub(crate) const LOOKS: [(u32, bool); 4] = [(390, false), (390, true), (1_440, false), (1_440, true)];
 /// Pages that a signed-in person can open.
-const CONSOLE: [&str; 12] = [
+const CONSOLE: [&str; 13] = [
     "/console",
     "/console/agents",
     "/console/login",
@@ -27,6 +27,7 @@ const CONSOLE: [&str; 12] = [
     "/console/publish",
     "/console/contributions",
     "/console/knowledge",
+    "/console/library",
     "/console/money",
     "/console/collectors",
     "/console/activity",

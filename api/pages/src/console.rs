@@ -7,6 +7,7 @@ mod apps;
 mod collectors;
 mod contributions;
 mod datasets;
+mod library;
 mod limits;
 mod login;
 mod moderation;
@@ -27,6 +28,10 @@ pub use contributions::{
 };
 pub use datasets::{
     ConsoleDatasetPage, DatasetFacts, DatasetRow, DatasetsPage, DeletionForm, PreviewRowsForm, UploadRow, VersionRow,
+};
+pub use library::{
+    LibraryChoice, LibraryContent, LibraryDataset, LibraryItem, LibraryNote, LibraryPage, LibraryPaid, LibraryReader,
+    LibraryText, LibraryThing,
 };
 pub use limits::{LimitsForm, LimitsPage};
 pub use login::{AskedLogin, LoginEnd, LoginPage};

@@ -58,6 +58,9 @@ fn web(address: CowStr<'_>) -> CowStr<'_> {
     if is_safe { address } else { CowStr::from("") }
 }
 
+/// Bytes of a heading after which no more of it is taken into a list.
+const MOST_OF_LINE: usize = 200;
+
 /// The most blocks that one line of a document opens within each other.
 const MOST_NESTED: usize = 32;
 
@@ -93,7 +96,7 @@ fn too_deep(line: &str) -> Option<usize> {
 }
 
 /// Makes text of the markers of blocks that are too deep: the parser looks for all open blocks at the start of every line.
-fn shallow(markdown: &str) -> Cow<'_, str> {
+pub(crate) fn shallow(markdown: &str) -> Cow<'_, str> {
     if markdown.lines().all(|line| too_deep(line).is_none()) {
         return markdown.into();
     }
@@ -129,6 +132,34 @@ fn harmless<'a>(address: CowStr<'a>, page: &Url) -> CowStr<'a> {
     }
     found.set_query(None);
     CowStr::from(String::from(found))
+}
+
+/// Returns the id of a heading in a text, by its number from 1.
+pub(crate) fn heading_id(number: usize) -> String {
+    format!("text-{number}")
+}
+
+/// Returns the texts of the headings of a document, each at most as long as a line.
+fn headings(markdown: &str) -> Vec<String> {
+    let (mut found, mut is_open) = (Vec::new(), false);
+    for event in Parser::new_ext(&shallow(markdown), Options::ENABLE_TABLES) {
+        match event {
+            Event::Start(Tag::Heading { .. }) => {
+                is_open = true;
+                found.push(String::new());
+            }
+            Event::End(TagEnd::Heading(_)) => is_open = false,
+            Event::Text(text) | Event::Code(text) | Event::InlineHtml(text) if is_open => {
+                if let Some(last) = found.last_mut()
+                    && last.len() < MOST_OF_LINE
+                {
+                    last.push_str(text.get(..text.floor_char_boundary(MOST_OF_LINE)).unwrap_or_default());
+                }
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 /// Returns the text of the first paragraph of a document, without its markup, cut at a word after at most `most` characters.
@@ -202,17 +233,35 @@ fn place(words: &str, places: &mut BTreeMap<String, u32>) -> String {
 impl RenderedMarkdown {
     /// Renders a document of this service.
     pub(crate) fn of(markdown: &str) -> Self {
-        Self::with_links(markdown, web)
+        Self::with_links(markdown, web, |_| None)
     }
 
     /// Renders a text of somebody else that stands on a page.
     pub(crate) fn of_stranger(markdown: &str, page: &PageLayout) -> Self {
+        Self::of_stranger_named(markdown, page, |_| None)
+    }
+
+    /// Renders a text of somebody else that stands on a page, with the texts of its headings. Their ids are
+    /// [`heading_id`].
+    pub(crate) fn of_stranger_with_headings(markdown: &str, page: &PageLayout) -> (Self, Vec<String>) {
+        (
+            Self::of_stranger_named(markdown, page, |number| Some(heading_id(number).into())),
+            headings(markdown),
+        )
+    }
+
+    fn of_stranger_named(
+        markdown: &str,
+        page: &PageLayout,
+        name: impl FnMut(usize) -> Option<CowStr<'static>>,
+    ) -> Self {
         let address = Url::parse(&page.base).and_then(|base| base.join(&page.path));
-        Self::with_links(markdown, |link| match &address {
+        let target = |link: CowStr<'_>| match &address {
             Ok(address) => harmless(web(link), address),
             // Without the address of the page nobody knows where a link leads.
             Err(_) => CowStr::from(""),
-        })
+        };
+        Self::with_links(markdown, target, name)
     }
 
     /// Renders a document of this service that fills a page: headings have places, code can be copied, and tables scroll.
@@ -271,9 +320,14 @@ impl RenderedMarkdown {
         (Self(text), headings)
     }
 
-    fn with_links(markdown: &str, target: impl Fn(CowStr<'_>) -> CowStr<'_>) -> Self {
+    fn with_links(
+        markdown: &str,
+        target: impl Fn(CowStr<'_>) -> CowStr<'_>,
+        mut name: impl FnMut(usize) -> Option<CowStr<'static>>,
+    ) -> Self {
         let markdown = &shallow(markdown);
         let mut level_before = HeadingLevel::H1;
+        let mut heading = 0;
         // Tables alone. Footnotes, for one, would put ids of the author's choice into the page, which
         // could stand in for those of our own elements.
         let events = Parser::new_ext(markdown, Options::ENABLE_TABLES).map(|event| match event {
@@ -282,9 +336,10 @@ impl RenderedMarkdown {
             Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
             Event::Start(Tag::Heading { level, .. }) => {
                 level_before = lower(level, level_before);
+                heading += 1;
                 Event::Start(Tag::Heading {
                     level: level_before,
-                    id: None,
+                    id: name(heading),
                     classes: Vec::new(),
                     attrs: Vec::new(),
                 })

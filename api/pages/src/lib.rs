@@ -29,6 +29,7 @@ mod link;
 mod mark;
 mod market;
 mod number;
+mod outline;
 mod pay;
 mod records;
 mod refusal;
@@ -92,7 +93,10 @@ pub use sql::{
     SqlQuestion, StatementPlace,
 };
 pub use time::Instant;
-pub use unit::{ScoreView, UnitFacts, UnitPage, UnitPurchase, UnitStep, UnitVersion};
+pub use unit::{
+    LinkedData, NearItem, ScoreView, UnitAppeal, UnitFacts, UnitForms, UnitMark, UnitPage, UnitPrice, UnitPurchase,
+    UnitReading, UnitStep, UnitVersion, UnitWords,
+};
 pub use words::isolate;
 
 /// Failure to render a page: the formatter gave up. Templates themselves cannot fail.

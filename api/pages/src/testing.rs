@@ -12,6 +12,7 @@ mod moderation;
 mod publish;
 mod site;
 mod sql;
+mod units;
 mod versions;
 
 use crate::{Error, Instant, Page, PageLayout, Person, Theme};
@@ -135,6 +136,7 @@ pub fn samples() -> Result<Vec<Sample>, Error> {
         console::add(&mut book, &texts)?;
         moderation::add(&mut book, &texts)?;
         market::add(&mut book, &texts)?;
+        units::add(&mut book, &texts)?;
         board::add(&mut book, &texts)?;
         checkout::add(&mut book, &texts)?;
         sql::add(&mut book, &texts)?;
@@ -146,6 +148,7 @@ pub fn samples() -> Result<Vec<Sample>, Error> {
     site::add_empty(&mut book)?;
     console::add_empty(&mut book)?;
     market::add_empty(&mut book)?;
+    units::add_empty(&mut book)?;
     board::add_empty(&mut book)?;
     dataset::add_empty(&mut book)?;
     Ok(book.samples)

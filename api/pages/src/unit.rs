@@ -1,19 +1,51 @@
-//! The page of a knowledge unit: what anybody may see of it, and for its owner all of it with its history.
+//! The page of a knowledge unit: what anybody may see of it, and for who may read it all of it.
 //!
-//! Invariant: the text is shown as Markdown without HTML, and never as part of ours.
+//! Invariants:
+//! - The text is shown as Markdown without HTML, and never as part of ours.
+//! - Of a text that is closed the page holds the beginning and an outline, and nothing else.
+
+mod facts;
+mod forms;
 
 use askama::Template;
 use types::SaleId;
 use types::money::MicroUsdc;
+use types::unit::UnitScores;
 
+pub use self::facts::{NearItem, ScoreView, UnitFacts, UnitMark, UnitPrice, UnitStep, UnitVersion};
+pub use self::forms::{UnitAppeal, UnitForms, UnitWords};
 use crate::chrome::{PageLayout, Theme};
-use crate::document::RenderedMarkdown;
+use crate::document::{RenderedMarkdown, heading_id};
 use crate::filters;
+use crate::form::Errors as _;
+use crate::number::counted;
+use crate::outline::OpenBeginning;
 use crate::said::{Discussion, SaidEntry};
 use crate::time::Instant;
 use crate::words::StateMark;
 
-/// Page at `GET /units/{id}`: one version of a knowledge unit.
+/// Headings from which a text has a table of contents.
+const FEWEST_HEADINGS: usize = 3;
+/// The most headings of a table of contents.
+const MOST_HEADINGS: usize = 30;
+
+/// Way in which the reader gets the whole text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UnitReading {
+    /// It is on the page.
+    Whole,
+    /// It is sold.
+    ForSale,
+    /// It is free with an account; this address signs a person in.
+    WithAccount(String),
+    /// It is free, and an agent of the account reads it when the person says so.
+    ByAgent,
+    /// It is hidden.
+    Closed,
+}
+
+/// Page at `GET /units/{id}`: one version of a knowledge unit. Its forms go to `/units/{id}/read`, `/mark`, `/rate` and
+/// `/appeal`.
 #[derive(Debug, Template)]
 #[template(path = "unit.html")]
 pub struct UnitPage {
@@ -23,23 +55,30 @@ pub struct UnitPage {
     pub unit: UnitFacts,
     /// Text, or its beginning.
     pub(crate) text: RenderedMarkdown,
+    /// Beginning and outline of a text that is closed.
+    pub(crate) beginning: OpenBeginning,
+    /// Headings of the whole text, with their ids.
+    pub(crate) contents: Vec<(String, String)>,
     /// Characters that are not shown.
     pub hidden: u64,
+    /// Way to the whole text.
+    pub reading: UnitReading,
     /// Purchase by which the account of the reader reads the unit.
     pub purchase: Option<UnitPurchase>,
-    /// True if the reader can buy it here.
-    pub is_for_sale: bool,
-    /// Declared source, for those who read the whole text.
-    // The source may contain what the seller sells, so it goes with the text and not with the facts.
-    pub source: Option<String>,
+    /// Declared source; empty where it is erased.
+    pub source: String,
     /// Scores of the version; `None` until it is judged.
     pub scores: Option<ScoreView>,
     /// Versions, the latest first.
     pub versions: Vec<UnitVersion>,
-    /// Steps of the review of this version; for the owner only.
+    /// Steps of the review of this version.
     pub steps: Vec<UnitStep>,
+    /// Latest marks of readers, newest first.
+    pub marks: Vec<UnitMark>,
     /// Mean of the ratings in tenths, and their number.
     pub rating: Option<(u64, u64)>,
+    /// Numbers of ratings with one star to five.
+    pub histogram: [u64; 5],
     /// Ratings of the unit, newest first.
     pub ratings: Vec<SaidEntry>,
     /// Address of the newest ratings; absent where they are shown.
@@ -48,47 +87,14 @@ pub struct UnitPage {
     pub ratings_next: Option<String>,
     /// Reviews, questions and comments.
     pub discussion: Discussion,
+    /// Published items that are about the same.
+    pub near: Vec<NearItem>,
+    /// Appeal against the rejection of the version, for its owner.
+    pub appeal: Option<UnitAppeal>,
+    /// What the person may do here as an agent.
+    pub forms: UnitForms,
     /// Call to hand to an agent.
     pub request: String,
-}
-
-/// Facts about a unit.
-#[derive(Clone, Debug)]
-pub struct UnitFacts {
-    /// Id of the version.
-    pub id: String,
-    /// Title of the version that is shown.
-    pub title: String,
-    /// Category of the version, such as `performance-tuning`.
-    pub category: String,
-    /// Identifier of the licence.
-    pub license: String,
-    /// Name of the agent.
-    pub agent: String,
-    /// Number among the published versions.
-    pub version: Option<u64>,
-    /// State, as a word and a mark.
-    pub state: (&'static str, StateMark),
-    /// Sentence about a rejection or a wait.
-    pub reason: Option<String>,
-    /// Address of the latest version, if this is an older one.
-    pub newer: Option<String>,
-    /// Price in words, as the page shows it.
-    pub price: String,
-    /// Sentence about the price.
-    pub price_note: String,
-    /// Number of times that the unit was sold.
-    pub sold: u64,
-    /// Number of agents that read it.
-    pub readers: u64,
-    /// What readers found who tried it, in words; absent while none of them counts.
-    pub marks: Option<String>,
-    /// Characters of the text.
-    pub length: u64,
-    /// Time of the publication, or else of the submission.
-    pub at: Instant,
-    /// True for the owner.
-    pub is_own: bool,
 }
 
 /// Purchase of a unit.
@@ -104,72 +110,208 @@ pub struct UnitPurchase {
     pub at: Instant,
 }
 
-/// Scores of a version.
-#[derive(Clone, Debug)]
-pub struct ScoreView {
-    /// Total of the scores, from 0 to 100.
-    pub total: u64,
-    /// Axes with their tenths.
-    pub axes: [(&'static str, u64); 4],
-    /// Name of the judge.
-    pub judge: String,
-    /// True if the judge is no model.
-    pub is_heuristic: bool,
-}
-
-/// A version in the history.
-#[derive(Clone, Debug)]
-pub struct UnitVersion {
-    /// Address of its page.
-    pub href: String,
-    /// Number among the published versions.
-    pub version: Option<u64>,
-    /// State, as a word and a mark.
-    pub state: (&'static str, StateMark),
-    /// Total of the scores.
-    pub total: Option<u64>,
-    /// Time of the decision, or else of the submission.
-    pub at: Instant,
-}
-
-/// A step of a review.
-#[derive(Clone, Debug)]
-pub struct UnitStep {
-    /// Name of the step.
-    pub step: String,
-    /// Result, as a word and a mark.
-    pub outcome: (String, StateMark),
-    /// Finding of the step, as a sentence.
-    pub detail: String,
-    /// Name of the judge.
-    pub judge: Option<String>,
-    /// Time of the step's entry in the review.
-    pub at: Instant,
-}
-
 impl UnitPage {
-    /// Creates the page of a unit whose text, or the beginning of it, is this Markdown. All lists are empty.
-    pub fn new(chrome: PageLayout, unit: UnitFacts, markdown: &str) -> Self {
-        let shown = u64::try_from(markdown.chars().count()).unwrap_or(u64::MAX);
-        let text = RenderedMarkdown::of_stranger(markdown, &chrome);
+    /// Creates the page for who may read the whole text. All lists are empty.
+    pub fn open(chrome: PageLayout, unit: UnitFacts, markdown: &str) -> Self {
+        let (text, headings) = RenderedMarkdown::of_stranger_with_headings(markdown, &chrome);
+        let named = (1..).map(heading_id).zip(headings);
+        let contents: Vec<_> = named.filter(|(_, heading)| !heading.trim().is_empty()).collect();
+        let has_contents = (FEWEST_HEADINGS..=MOST_HEADINGS).contains(&contents.len());
+        let contents = if has_contents { contents } else { Vec::new() };
+        Self::with(chrome, unit, text, OpenBeginning::default(), contents)
+    }
+
+    /// Creates the page for who may read at most `most` characters of the text. All lists are empty.
+    pub fn closed(chrome: PageLayout, unit: UnitFacts, markdown: &str, most: usize) -> Self {
+        let beginning = OpenBeginning::of(markdown, most);
+        let text = RenderedMarkdown::of_stranger(&beginning.markdown, &chrome);
+        let mut page = Self::with(chrome, unit, text, beginning, Vec::new());
+        // Both are numbers of characters; bytes would give readers of Korean a third of the figure.
+        let words = page.beginning.words.as_deref().unwrap_or_default();
+        let shown = page.beginning.markdown.chars().count() + words.chars().count();
+        page.hidden = page
+            .unit
+            .length
+            .saturating_sub(u64::try_from(shown).unwrap_or(u64::MAX));
+        page.reading = UnitReading::ForSale;
+        page
+    }
+
+    /// Creates the page of a text that is hidden, from its owner too. All lists are empty.
+    pub fn hidden(chrome: PageLayout, unit: UnitFacts) -> Self {
+        let text = RenderedMarkdown::of_stranger("", &chrome);
+        let mut page = Self::with(chrome, unit, text, OpenBeginning::default(), Vec::new());
+        page.reading = UnitReading::Closed;
+        page
+    }
+
+    fn with(
+        chrome: PageLayout,
+        unit: UnitFacts,
+        text: RenderedMarkdown,
+        beginning: OpenBeginning,
+        contents: Vec<(String, String)>,
+    ) -> Self {
         Self {
             chrome,
-            // Both are numbers of characters; bytes would give readers of Korean a third of the figure.
-            hidden: unit.length.saturating_sub(shown),
             unit,
             text,
+            beginning,
+            contents,
+            hidden: 0,
+            reading: UnitReading::Whole,
             purchase: None,
-            is_for_sale: false,
-            source: None,
+            source: String::new(),
             scores: None,
             versions: Vec::new(),
             steps: Vec::new(),
+            marks: Vec::new(),
             rating: None,
+            histogram: [0; 5],
             ratings: Vec::new(),
             ratings_first: None,
             ratings_next: None,
             discussion: Discussion::default(),
+            near: Vec::new(),
+            appeal: None,
+            forms: UnitForms::default(),
             request: String::new(),
         }
     }
+
+    /// Returns the minutes that the text takes to read.
+    fn minutes(&self) -> u64 {
+        // 200 words of six letters a minute.
+        (self.unit.length / 1_200).max(1)
+    }
+
+    /// Returns the ratings with each number of stars, five first: stars, number, and part of the most frequent in
+    /// hundredths.
+    fn bars(&self) -> Vec<(u64, u64, u64)> {
+        let most = self.histogram.iter().copied().max().unwrap_or(0).max(1);
+        let stars = (1..).zip(self.histogram);
+        let mut bars: Vec<_> = stars
+            .map(|(stars, count)| (stars, count, count.saturating_mul(100) / most))
+            .collect();
+        bars.reverse();
+        bars
+    }
+
+    /// Returns the histogram in words.
+    fn bars_in_words(&self) -> String {
+        let bars = self.bars().into_iter().filter(|(_, count, _)| *count > 0);
+        let words: Vec<_> = bars.map(|(stars, count, _)| format!("{count} with {stars}")).collect();
+        words.join(", ")
+    }
+
+    /// Returns the marks that count and are shown, oldest first.
+    fn gates(&self) -> Vec<&UnitMark> {
+        self.marks.iter().rev().filter(|mark| mark.counts).collect()
+    }
+
+    /// Returns the marks as the drawing shows them, in words.
+    fn gates_in_words(&self) -> String {
+        let words: Vec<_> = self.gates().iter().map(|mark| mark.says().0).collect();
+        format!(
+            "{}, oldest first: {}",
+            counted(count(&words), "answer", "answers"),
+            words.join(", ")
+        )
+    }
+
+    /// Returns what readers say who tried the unit, in words.
+    fn verdict(&self) -> String {
+        let says = |count: u64, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+        let facts = &self.unit;
+        match (facts.confirmed, facts.doubted) {
+            (0, 0) => "nobody has said so yet".to_owned(),
+            (yes, 0) => says(yes, "says yes", "say yes"),
+            (0, no) => says(no, "has doubts", "have doubts"),
+            (yes, no) => format!(
+                "{}, {}",
+                says(yes, "says yes", "say yes"),
+                says(no, "has doubts", "have doubts")
+            ),
+        }
+    }
+
+    /// Returns one sentence about the unit for who sees a link to it.
+    pub fn description(&self) -> String {
+        let score = self.scores.as_ref().map_or_else(String::new, |scores| {
+            format!("Score of the text {} of 100. ", scores.scores.total)
+        });
+        let confirmed = match self.unit.confirmed {
+            0 => String::new(),
+            1 => "Still true, says 1 reader. ".to_owned(),
+            many => format!("Still true, say {many} readers. "),
+        };
+        format!(
+            "A write-up about {}. {score}{confirmed}{}.",
+            self.unit.category,
+            self.unit.price.in_words()
+        )
+    }
+
+    /// Returns the unit as linked data: an `Article` of schema.org.
+    pub fn linked_data(&self) -> LinkedData {
+        let facts = &self.unit;
+        let mut article = serde_json::json!({
+            "@context": "https://schema.org",
+            "@type": "Article",
+            "headline": facts.title,
+            "description": self.description(),
+            "url": format!("{}/units/{}", self.chrome.base, facts.id),
+            "isAccessibleForFree": facts.price == UnitPrice::Free,
+            "author": {"@type": "SoftwareApplication", "name": facts.agent},
+            "articleSection": facts.category,
+            "datePublished": facts.at.machine(),
+        });
+        if let UnitPrice::Priced(price) | UnitPrice::WithAccount(price) = facts.price {
+            article["offers"] = serde_json::json!({
+                "@type": "Offer",
+                "price": price.to_string(),
+                "priceCurrency": "USD",
+                "description": "Paid in test USDC on a test network",
+            });
+        }
+        if let Some((tenths, ratings)) = self.rating {
+            article["aggregateRating"] = serde_json::json!({
+                "@type": "AggregateRating",
+                "ratingValue": format!("{}.{}", tenths / 10, tenths % 10),
+                "ratingCount": ratings,
+                "bestRating": 5,
+            });
+        }
+        LinkedData::of(&article)
+    }
+}
+
+/// Linked data as the content of a `script` element that no browser runs.
+#[derive(Clone, Debug)]
+pub struct LinkedData(String);
+
+// Nothing in it can end the element: it has no angle bracket.
+impl askama::filters::HtmlSafe for LinkedData {}
+
+impl LinkedData {
+    /// Creates linked data of a JSON value.
+    pub fn of(value: &serde_json::Value) -> Self {
+        Self(
+            value
+                .to_string()
+                .replace('<', "\\u003c")
+                .replace('>', "\\u003e")
+                .replace('&', "\\u0026"),
+        )
+    }
+}
+
+impl std::fmt::Display for LinkedData {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn count<T>(items: &[T]) -> u64 {
+    u64::try_from(items.len()).unwrap_or(u64::MAX)
 }

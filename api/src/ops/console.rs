@@ -12,6 +12,7 @@ mod contributions;
 mod datasets;
 mod entry;
 mod invite;
+mod library;
 mod limits;
 mod logins;
 mod moderation;
@@ -24,6 +25,7 @@ mod texts;
 pub(super) use agents::CODE_LASTS;
 pub(super) use apps::name as app_name;
 pub(super) use contributions::records;
+pub(super) use publish::{NEW as NEW_AGENT, make as make_agent};
 
 use crate::call::operation::Operations;
 
@@ -37,6 +39,7 @@ pub(super) fn add(table: &mut Operations) {
     datasets::add(table);
     publish::add(table);
     contributions::add(table);
+    library::add(table);
     money::add(table);
     collectors::add(table);
     activity::add(table);

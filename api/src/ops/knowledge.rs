@@ -18,10 +18,12 @@ mod full;
 mod marks;
 mod page;
 mod ratings;
+mod reader;
 mod status;
 mod submit;
 mod validate;
 pub(super) mod view;
+mod voices;
 
 pub(super) use view::FullUnit;
 
@@ -71,6 +73,8 @@ fn base() -> Spec {
 const UNIT_NOT_FOUND: (u16, &str) = (404, "There is no such unit that the caller may see.");
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
+    reader::add(table);
+    voices::add(table);
     page::add(table);
     add_submissions(table);
     add_second_looks(table);

@@ -12,6 +12,8 @@ use types::error::with_causes;
 
 /// The most code points of a preview.
 const PREVIEW: usize = 240;
+/// The most code points of the beginning on the page of a unit.
+const BEGINNING: usize = 600;
 /// The share of a body that the preview of a priced unit may have, in percent.
 const PRICED_PERCENT: usize = 15;
 
@@ -70,6 +72,16 @@ pub(crate) fn preview(body: &str, is_priced: bool) -> String {
     match cut.rfind(' ').filter(|at| !is_between && *at > end / 2) {
         Some(at) => cut[..at].to_owned(),
         None => cut.trim_end().to_owned(),
+    }
+}
+
+/// Returns how many code points of a body its page shows to who may not read all of it, of a priced one at most 15 %. The
+/// page ends at a block, so it may show fewer.
+pub(crate) fn most_of_beginning(body: &str, is_priced: bool) -> usize {
+    if is_priced {
+        BEGINNING.min(body.chars().count() * PRICED_PERCENT / 100)
+    } else {
+        BEGINNING
     }
 }
 

@@ -30,6 +30,7 @@ pub mod knowledge_appeals;
 pub mod knowledge_holds;
 pub mod knowledge_marks;
 pub mod knowledge_reads;
+pub mod library;
 pub mod logins;
 pub mod losses;
 pub mod moderation;
@@ -189,6 +190,7 @@ macro_rules! store_suite {
             seals: days_are_sealed_in_order, a_sealed_day_takes_no_event, one_of_many_seals_a_day,
                 an_altered_day_breaks_its_seal, a_clock_that_is_set_back_does_not_stop_the_ledger,
                 the_movements_of_a_day_are_those_that_are_sealed;
+            library: what_was_bought_is_listed_once, a_read_is_listed_while_it_may_be_read_again;
             receipts: the_facts_of_a_sale_are_those_of_its_purchase, a_trial_sale_has_facts, one_of_many_receipts_is_kept,
                 a_settled_payment_keeps_one_receipt;
             archive: a_month_leaves_the_database_whole, only_a_sealed_month_leaves_the_database,

@@ -27,7 +27,7 @@ use types::unit::{Judge, UnitScores};
 use types::vocabulary::{Language, TakedownReason, UnitAction, UnitStatus};
 use types::{AgentId, OperatorId, Timestamp, UnitId};
 
-pub use appeals::{Appeal, Appealed, NewAppeal};
+pub use appeals::{Appeal, Appealed, NewAppeal, is_final_rejection};
 pub(crate) use changes::hide;
 pub use changes::{PriceChanged, UnitRetired};
 pub(crate) use check::broken;
@@ -39,7 +39,7 @@ pub use marks::{MarkCounts, Marked, NewMark, WrittenMark};
 pub use outbox::{UnitDue, UnitSwept};
 pub(crate) use ratings::SHOWN_WORDS;
 pub use ratings::{NewRating, Rated, Rating, RatingCursor, Ratings};
-pub use reads::Standing;
+pub use reads::{ReadUnit, Standing};
 pub use submit::{HourlyLimit, NewUnit, Revised, UnitSubmitted};
 pub use unit_outcome::{UnitApplied, UnitOutcome};
 

@@ -95,9 +95,9 @@ pub use error::Error;
 pub use jobs::{Flow, Job, NewJob};
 pub use knowledge::{
     Appeal, Appealed, Chain, FORGET_PRINTS, HourlyLimit, Knowledge, KnowledgeFault, MarkCounts, Marked, NewAppeal,
-    NewMark, NewRating, NewUnit, PriceChanged, PublishedEntry, Rated, Rating, RatingCursor, Ratings, Revised, Standing,
-    UnembeddedVersion, Unit, UnitApplied, UnitDue, UnitOutcome, UnitRetired, UnitSubmitted, UnitSwept, VersionLine,
-    WrittenMark,
+    NewMark, NewRating, NewUnit, PriceChanged, PublishedEntry, Rated, Rating, RatingCursor, Ratings, ReadUnit, Revised,
+    Standing, UnembeddedVersion, Unit, UnitApplied, UnitDue, UnitOutcome, UnitRetired, UnitSubmitted, UnitSwept,
+    VersionLine, WrittenMark, is_final_rejection,
 };
 pub use losses::{Loss, LossAccepted, LostVersion, NewLoss};
 pub use moderation::{
@@ -107,11 +107,12 @@ pub use moderation::{
 pub use money::{
     APPROVAL_LASTS, APPROVAL_LETTERS_A_DAY, ApprovalLetter, Approved, ArchiveProof, Balances, Bought, CheckTerms,
     ClosedDay, DeniedApproval, Dispute, DisputeOpened, DisputeResolution, DisputeResolved, EgressLease, EgressLeased,
-    Entry, EntryCursor, EntryFilter, Granted, LedgerMovement, MAX_WAITING_APPROVALS, Money, MoneyFault, MonthArchived,
-    NewDeposit, NewDispute, NewGrant, NewNo, NewPayout, NewPersonAsk, NewPurchase, NewPurchaseAsk, NewYes, Offer,
-    Payable, PaymentReceiptText, PayoutPicked, PayoutRow, PayoutState, PersonAsked, PurchaseApproval, Purchased, Sale,
-    SaleFacts, SaleState, SaleTerms, Seal, SealedMovement, Seller, Settled, Settlement, SpendCapped, SpendLimits,
-    SpendOwner, Spender, Spending, StorageCharged, Treasury, WalletRefund,
+    Entry, EntryCursor, EntryFilter, Granted, LedgerMovement, LibraryFilter, LibraryOrder, MAX_WAITING_APPROVALS,
+    Money, MoneyFault, MonthArchived, NewDeposit, NewDispute, NewGrant, NewNo, NewPayout, NewPersonAsk, NewPurchase,
+    NewPurchaseAsk, NewYes, Offer, OwnedItem, Payable, PaymentReceiptText, PayoutPicked, PayoutRow, PayoutState,
+    PersonAsked, PurchaseApproval, Purchased, Sale, SaleFacts, SaleState, SaleTerms, Seal, SealedMovement, Seller,
+    Settled, Settlement, SpendCapped, SpendLimits, SpendOwner, Spender, Spending, StorageCharged, Treasury,
+    WalletRefund,
 };
 pub use outcomes::{Applied, OutcomeRow};
 pub use payments::{

@@ -13,6 +13,7 @@ mod faults;
 mod grants;
 mod items;
 mod journal;
+mod library;
 mod payments;
 mod payouts;
 mod post;
@@ -37,6 +38,7 @@ pub use disputes::{Dispute, DisputeOpened, DisputeResolved, NewDispute, Resoluti
 pub use grants::{Granted, NewGrant};
 pub use items::Offer;
 pub use journal::{Entry, EntryCursor, EntryFilter};
+pub use library::{LibraryFilter, LibraryOrder, OwnedItem};
 pub use payments::{Settled, Settlement, WalletRefund};
 pub use payouts::{NewPayout, Payable, PayoutPicked, PayoutRow, PayoutState};
 pub use purchase::{NewPurchase, Purchased, SaleTerms};

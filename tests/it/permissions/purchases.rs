@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use store::{NewPersonAsk, PersonAsked};
 use tests::apps::Wish;
+use tests::world::merged;
 use tokio::sync::OnceCell;
 use types::money::MicroUsdc;
 use types::vocabulary::ItemKind;
@@ -87,6 +88,19 @@ impl Purchases {
         let (person, place) = whose(site, row);
         Some(match operation {
             "buy_unit_page" => json!({"id": self.unit_for(site, 0).await}),
+            // Each says something by an agent of its own.
+            "read_unit_form" | "mark_unit_form" | "rate_unit_form" | "appeal_unit_form" => {
+                let is_appeal = operation == "appeal_unit_form";
+                let seller = if is_appeal { &site.owner } else { &site.other };
+                let unit = site.unit_of(seller, None).await;
+                let (agent, _) = site.agent(site.owner.operator).await;
+                let said = match operation {
+                    "mark_unit_form" => json!({"mark": "confirmed", "ran": "Ran it again here."}),
+                    "rate_unit_form" => json!({"rating": "5"}),
+                    _ => json!({}),
+                };
+                merged(said, json!({"id": unit, "agent": agent.to_string()}))
+            }
             "ask_to_buy_form" => {
                 let (agent, _) = site.agent(site.owner.operator).await;
                 let unit = self.unit_for(site, 0).await;

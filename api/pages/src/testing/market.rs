@@ -1,12 +1,8 @@
 //! Samples of the search and of knowledge units.
 
-use super::board::discussion;
 use super::{Book, Texts, ago, person, visitor};
 use crate::console::{StateMark, UnitRow, UnitsPage};
-use crate::{
-    AskedRequest, Error, FindFacet, FindHit, FindMode, FindPage, FindValue, MarkedText, MiniScore, SaidEntry,
-    ScoreView, UnitFacts, UnitPage, UnitStep, UnitVersion,
-};
+use crate::{AskedRequest, Error, FindFacet, FindHit, FindMode, FindPage, FindValue, MarkedText, MiniScore};
 use types::vocabulary::ItemKind;
 
 const ID: &str = "019a8c4e-77b2-7d10-9c55-2f0c1b6a9e34";
@@ -14,8 +10,6 @@ const ID: &str = "019a8c4e-77b2-7d10-9c55-2f0c1b6a9e34";
 pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     book.add("find", &find(texts, true))?;
     book.add("find-none", &find(texts, false))?;
-    book.add("unit", &unit(texts, false))?;
-    book.add("unit-own", &unit(texts, true))?;
     let row = |state, total, reason: Option<&str>| UnitRow {
         id: ID.to_owned(),
         title: texts.text.clone(),
@@ -147,81 +141,5 @@ pub(super) fn hit(texts: &Texts, is_unit: bool) -> FindHit {
         notes: vec!["trial credit works".to_owned()],
         happened: if is_unit { "published" } else { "updated" },
         at: ago(60),
-    }
-}
-
-fn unit(texts: &Texts, is_own: bool) -> UnitPage {
-    let facts = UnitFacts {
-        id: ID.to_owned(),
-        title: texts.text.clone(),
-        category: texts.word.clone(),
-        license: "platform-standard".to_owned(),
-        agent: texts.name.clone(),
-        version: Some(3),
-        state: ("published", StateMark::Ok),
-        reason: is_own.then(|| texts.text.clone()),
-        newer: is_own.then(|| format!("/units/{ID}")),
-        price: "$0.25".to_owned(),
-        price_note: "Covers every version, also later ones.".to_owned(),
-        sold: 14,
-        readers: 29,
-        marks: Some("3 confirm it, 1 calls it stale".to_owned()),
-        length: 31_620,
-        at: ago(18),
-        is_own,
-    };
-    let chrome = if is_own {
-        person(&format!("/units/{ID}"), texts, 0)
-    } else {
-        visitor(&format!("/units/{ID}"))
-    };
-    let said = |note: Option<&str>| SaidEntry {
-        agent: texts.name.clone(),
-        note: note.map(ToOwned::to_owned),
-        text: texts.text.clone(),
-        at: ago(600),
-    };
-    let version = |version, state, total| UnitVersion {
-        href: format!("/units/{ID}"),
-        version,
-        state,
-        total,
-        at: ago(6_000),
-    };
-    let step = UnitStep {
-        step: "score".to_owned(),
-        outcome: ("refused".to_owned(), StateMark::Bad),
-        detail: texts.text.clone(),
-        judge: Some(texts.word.clone()),
-        at: ago(20),
-    };
-    UnitPage {
-        source: is_own.then(|| texts.text.clone()),
-        scores: Some(ScoreView {
-            total: 86,
-            axes: [
-                ("Accuracy", 90),
-                ("Novelty", 85),
-                ("Reproducibility", 90),
-                ("Specificity", 80),
-            ],
-            judge: texts.word.clone(),
-            is_heuristic: is_own,
-        }),
-        versions: vec![
-            version(Some(3), ("published", StateMark::Ok), Some(86)),
-            version(None, ("rejected", StateMark::Bad), None),
-        ],
-        steps: if is_own { vec![step] } else { Vec::new() },
-        rating: Some((46, 11)),
-        ratings: vec![said(Some("5 of 5"))],
-        ratings_next: Some(format!("/units/{ID}?ratings=1.{ID}#h-r")),
-        discussion: discussion(texts),
-        request: format!("curl -s https://sluice.example/knowledge/{ID}/full -H \"Authorization: Bearer $SLUICE_KEY\""),
-        ..UnitPage::new(
-            chrome,
-            facts,
-            &format!("# A heading\n\n{}\n\n```\n{}\n```\n", texts.text, texts.word),
-        )
     }
 }

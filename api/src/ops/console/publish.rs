@@ -21,22 +21,22 @@ use store::{CONSOLE_CLIENT, NewConsent, Project, ProjectStatus, Visibility};
 use types::{AgentId, OperatorId};
 
 use super::agents::name_form;
-use crate::call::answer::{MULTIPART, OperationOutput};
-use crate::call::caller::{CallOrigin, Transport};
+use crate::call::answer::MULTIPART;
 use crate::call::cx::Cx;
-use crate::call::operation::{CallInput, Operations};
+use crate::call::operation::Operations;
 use crate::call::spec::{BodySize, Spec};
 use crate::call::view::PageResponse;
 use crate::error::ApiError;
 use crate::licenses::License;
 use crate::ops::accounts::REGISTRATIONS;
+use crate::ops::as_agent::act;
 use crate::ops::page_kit::{form, form_page, id, instant, missing, page, page_layout, repairable};
 use crate::ops::spend_lines::may_act;
 use crate::rules::accounts;
 
 const PATH: &str = "/console/publish";
 /// Value of the field `agent` for an agent that is made with the consent.
-const NEW: &str = "new";
+pub(in crate::ops) const NEW: &str = "new";
 /// Value of a box that is ticked.
 const YES: &str = "yes";
 /// Datasets that the page lists.
@@ -309,7 +309,7 @@ async fn connect(cx: Cx, input: ConnectConsoleForm) -> Result<PageResponse, ApiE
 
 /// Makes an agent of this name, or returns the one that the same form made before. Its key is shown to nobody; the person
 /// can make another.
-async fn make(cx: &Cx, operator: OperatorId, name: &str) -> Result<AgentId, ApiError> {
+pub(in crate::ops) async fn make(cx: &Cx, operator: OperatorId, name: &str) -> Result<AgentId, ApiError> {
     name_form(name)?;
     let consent = NewConsent {
         request_hash: *blake3::hash(format!("{CONSOLE_CLIENT} {name}").as_bytes()).as_bytes(),
@@ -349,35 +349,6 @@ async fn cancel(cx: Cx, input: CancelUploadForm) -> Result<PageResponse, ApiErro
     let members = members.map(|(name, value)| (name.to_owned(), Value::from(value)));
     act(&cx, place.the_agent()?, "cancel_upload", Map::from_iter(members)).await?;
     PageResponse::see(PATH)
-}
-
-/// Calls an operation as an agent, as the script of the page does.
-async fn act(cx: &Cx, agent: AgentId, name: &str, members: Map<String, Value>) -> Result<Vec<u8>, ApiError> {
-    let operation = cx.operations.get(name);
-    let operation = operation.ok_or_else(|| ApiError::internal(format!("there is no operation `{name}`")))?;
-    let visit = cx.the_visit()?.clone();
-    let text = Value::Object(members).to_string();
-    let input = CallInput {
-        form_token: Some(visit.form_token()),
-        ..CallInput::of_members(operation, text.into())?
-    };
-    let incoming = CallOrigin {
-        client: cx.client,
-        presented: visit.presented(),
-        takes_no_body: false,
-        visit: Some(visit),
-        door: Transport::Console(Some(agent)),
-    };
-    // The dispatcher is the one order of checks, so this call has it too: session and connection, limits, schema, audit.
-    let called = cx
-        .operations
-        .dispatch(&cx.app, operation, incoming, &cx.request_id, |_operator| async move {
-            Ok(input)
-        });
-    match called.await? {
-        OperationOutput::Whole { body, .. } => Ok(body.to_vec()),
-        OperationOutput::Stream { .. } => Err(ApiError::internal("an answer of the console is a stream")),
-    }
 }
 
 /// Returns true if the dataset takes records.

@@ -225,6 +225,36 @@ async fn relation_of(
     })
 }
 
+/// Returns what the account of a person is to a unit: the person reads what the agents of the account may read. What an
+/// agent of it has read, they all have.
+pub(crate) async fn account_relation(
+    app: &App,
+    operator: Option<OperatorId>,
+    unit: &Unit,
+    has_bought: bool,
+) -> Result<UnitRelation, ApiError> {
+    let Some(operator) = operator else {
+        return Ok(UnitRelation::default());
+    };
+    let owns = operator == unit.chain.operator;
+    let has_read = !owns && app.store.knowledge().is_read_by(operator, unit.chain.id).await?;
+    Ok(UnitRelation {
+        has_key: true,
+        owns,
+        has_read,
+        has_bought,
+    })
+}
+
+/// Returns true if a text is shown to a person at once: nothing has to be paid, and no read has to be recorded first.
+pub(crate) fn is_open_to_person(terms: FullRead, relation: UnitRelation) -> bool {
+    match terms {
+        FullRead::Open | FullRead::Permitted => true,
+        FullRead::Recorded => relation.has_read || relation.has_bought,
+        FullRead::Priced { .. } | FullRead::Hidden => false,
+    }
+}
+
 /// Fails as an operation on a unit would if the caller may not know of it. For a call whose input is refused.
 pub(super) async fn check_unit_access_before_input(
     app: &App,

@@ -26,6 +26,11 @@ const FINAL_CODES: [&str; 7] = [
     UNPROCESSABLE,
 ];
 
+/// Returns true if no judge decided a rejection with this code, so that it cannot be appealed.
+pub fn is_final_rejection(code: &str) -> bool {
+    FINAL_CODES.contains(&code)
+}
+
 /// An appeal to begin.
 #[derive(Clone, Debug)]
 pub struct NewAppeal {

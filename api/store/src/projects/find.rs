@@ -283,6 +283,12 @@ pub(crate) fn pattern(q: &str) -> String {
     pattern
 }
 
+/// Returns such a pattern, or an empty text where there is nothing to look for.
+pub(crate) fn pattern_or_empty(q: &str) -> String {
+    let q = q.trim();
+    if q.is_empty() { String::new() } else { pattern(q) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
