@@ -10,8 +10,8 @@ use super::fixture::{at, mail, open};
 use super::money::{ASSET, Market, dispute, give, merge, resolve, sound};
 use super::payouts::{WALLET, pay};
 use crate::{
-    DayOfSales, DisputeResolution, EntryCursor, EntryFilter, NewPayout, PaidFor, PayoutPicked, SaleState, Sold,
-    SoldFilter, StatementLine, Store,
+    DayOfSales, DisputeResolution, EntryCursor, EntryFilter, NewPayout, PaidFor, PayoutPicked, SaleState, Settled,
+    Sold, SoldFilter, StatementLine, Store,
 };
 
 const WEEK: i64 = 7 * 86_400;
@@ -48,7 +48,10 @@ pub async fn a_purchase_is_one_line_of_the_statement(url: &str) {
     };
     for limit in [1, 2, 3, 50] {
         let lines = read(EntryFilter::default(), limit).await;
-        let of: Vec<_> = lines.iter().map(|line| (line.kind, line.amount.0, line.after.0)).collect();
+        let of: Vec<_> = lines
+            .iter()
+            .map(|line| (line.kind, line.amount.0, line.after.0))
+            .collect();
         let (refund, sale) = (EventKind::DisputeWon, EventKind::Sale);
         assert_eq!(
             of,
@@ -72,7 +75,11 @@ pub async fn a_purchase_is_one_line_of_the_statement(url: &str) {
     };
     assert_eq!(read(purchases, 2).await.len(), 3);
     let spent = store.money().spent_since(ASSET, market.buyer, at(0)).await.unwrap();
-    assert_eq!((spent.purchases, spent.sum), (2, MicroUsdc(1_000_000)), "a refund is not spent");
+    assert_eq!(
+        (spent.purchases, spent.sum),
+        (2, MicroUsdc(1_000_000)),
+        "a refund is not spent"
+    );
     let spent = store.money().spent_since(ASSET, market.buyer, at(20)).await.unwrap();
     assert_eq!(spent.purchases, 1);
     sound(&store).await;
@@ -90,13 +97,25 @@ pub async fn sales_say_where_their_money_is(url: &str) {
     let (id, _) = dispute(&store, second.id, 30).await;
     resolve(&store, id, DisputeResolution::Refund { wallet: None }, 40).await;
     let (_, settled) = pay(&store, PaidFor::Dataset, market.item.to_string(), 500_000, 50).await;
-    assert!(matches!(settled, crate::Settled::Sold(_)), "{settled:?}");
+    assert!(matches!(settled, Settled::Sold(_)), "{settled:?}");
+    // Granted credits are not backed by money, and the payout below is.
+    let (_, settled) = pay(&store, PaidFor::Pack, market.buyer.to_string(), 1_000_000, 55).await;
+    assert!(matches!(settled, Settled::Credited { .. }), "{settled:?}");
     let all = sold(&store, &market, SoldFilter::default()).await;
     let states: Vec<_> = all.iter().map(|sold| sold.sale.state).collect();
     assert_eq!(states, [SaleState::Held, SaleState::Refunded, SaleState::Held]);
-    assert!(all[0].sale.wallet.as_deref().is_some_and(|wallet| wallet.ends_with(WALLET)));
+    assert!(
+        all[0]
+            .sale
+            .wallet
+            .as_deref()
+            .is_some_and(|wallet| wallet.ends_with(WALLET))
+    );
     assert_eq!((all[1].resolved_at, all[1].paid_at), (Some(at(40)), None));
-    assert!(all.iter().all(|sold| sold.slug.as_deref() == Some("prices") && sold.title.is_some()));
+    assert!(
+        all.iter()
+            .all(|sold| sold.slug.as_deref() == Some("prices") && sold.title.is_some())
+    );
     let held = SoldFilter {
         state: Some(SaleState::Held),
         item: None,
@@ -111,10 +130,14 @@ pub async fn sales_say_where_their_money_is(url: &str) {
         assert_eq!(sold(&store, &market, filter).await.len(), number, "{item}");
     }
     let money = store.money();
-    let earlier = money.sold_by(ASSET, seller, SoldFilter::default(), Some(second.id), 9).await;
+    let earlier = money
+        .sold_by(ASSET, seller, SoldFilter::default(), Some(second.id), 9)
+        .await;
     let earlier: Vec<_> = earlier.unwrap().into_iter().map(|sold| sold.sale.id).collect();
     assert_eq!(earlier, [first.id], "a page goes on where the one before ended");
-    let strange = money.sold_by(ASSET, market.buyer, SoldFilter::default(), Some(second.id), 9).await;
+    let strange = money
+        .sold_by(ASSET, market.buyer, SoldFilter::default(), Some(second.id), 9)
+        .await;
     assert_eq!(strange.unwrap(), []);
     let items = money.sold_items(seller, 9).await.unwrap();
     assert_eq!((items.len(), &items[0].item), (1, &market.item.to_string()));
@@ -133,7 +156,9 @@ pub async fn sales_say_where_their_money_is(url: &str) {
     let ready = sold(&store, &market, SoldFilter::default()).await;
     assert_eq!((ready[2].sale.state, ready[2].paid_at), (SaleState::Payable, None));
     let letter = mail(at(0), None);
-    let set = store.accounts().payout_set(seller, format!("0x{:040x}", 9), at(1), letter, at(0));
+    let set = store
+        .accounts()
+        .payout_set(seller, format!("0x{:040x}", 9), at(1), letter, at(0));
     set.await.unwrap();
     let now = at(70 + WEEK);
     let due = money.payable(ASSET, MicroUsdc(1), now).await.unwrap();
