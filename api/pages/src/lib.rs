@@ -6,6 +6,7 @@
 //! Invariant: text that somebody else wrote is escaped wherever it stands, and no page contains a script or a style of its
 //! own, so that the policy can forbid both. A page works without scripts.
 
+mod allowance;
 mod asset;
 mod board;
 mod cell;
@@ -26,6 +27,7 @@ mod link;
 mod market;
 mod number;
 mod pay;
+mod qr;
 mod records;
 mod refusal;
 mod report;
@@ -45,7 +47,8 @@ mod tests;
 pub use asset::{CONTENT_SECURITY_POLICY, PageAsset, asset};
 pub use board::{AnswerView, OfferedItem, RequestPage, RequestRow, RequestsPage, WantedField};
 pub use cell::TableCell;
-pub use chart::{ChartForm, DayCount, GateLoss, RowFlow};
+pub use allowance::Allowance;
+pub use chart::{ChartForm, DayCount, GateLoss, RowFlow, SalesDay};
 pub use checkout::{BuyPage, BuyerAccount, BuyingAgent, Checkout, CheckoutState, CheckoutThing, PaymentWay};
 pub use chrome::{PageLayout, Person, Theme};
 pub use confirm::ConfirmPage;
@@ -62,7 +65,7 @@ pub use entry::{
     CheckMailPage, InvitePage, LinkState, MailKind, SignInLinkPage, SignInPage, SignUpPage, VerifyPage, VerifyState,
 };
 pub use find::{FindFacet, FindHit, FindMode, FindPage, FindValue};
-pub use form::FieldError;
+pub use form::{FieldError, OptionChoice};
 pub use home::{HomeDataset, HomePage};
 pub use link::PageLink;
 pub use market::{BrowsePage, BrowseRow};

@@ -8,6 +8,8 @@ mod console;
 mod dataset;
 mod market;
 mod moderation;
+mod money;
+mod overview;
 mod publish;
 mod site;
 mod sql;
