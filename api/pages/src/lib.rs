@@ -44,10 +44,10 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use allowance::Allowance;
 pub use asset::{CONTENT_SECURITY_POLICY, PageAsset, asset};
 pub use board::{AnswerView, OfferedItem, RequestPage, RequestRow, RequestsPage, WantedField};
 pub use cell::TableCell;
-pub use allowance::Allowance;
 pub use chart::{ChartForm, DayCount, GateLoss, RowFlow, SalesDay};
 pub use checkout::{BuyPage, BuyerAccount, BuyingAgent, Checkout, CheckoutState, CheckoutThing, PaymentWay};
 pub use chrome::{PageLayout, Person, Theme};

@@ -94,7 +94,10 @@ impl QrCode {
         for y in 1..self.size {
             for x in 1..self.size {
                 let corner = self.is_dark(x, y);
-                if [(x - 1, y), (x, y - 1), (x - 1, y - 1)].iter().all(|(x, y)| self.is_dark(*x, *y) == corner) {
+                if [(x - 1, y), (x, y - 1), (x - 1, y - 1)]
+                    .iter()
+                    .all(|(x, y)| self.is_dark(*x, *y) == corner)
+                {
                     penalty += 3;
                 }
             }
@@ -121,7 +124,9 @@ fn line_penalty(line: &[bool]) -> usize {
 
 /// Returns the number of data codewords of a version.
 fn capacity(version: usize) -> usize {
-    VERSIONS.get(version - 1).map_or(0, |(all, blocks, correction)| all - blocks * correction)
+    VERSIONS
+        .get(version - 1)
+        .map_or(0, |(all, blocks, correction)| all - blocks * correction)
 }
 
 /// Returns the bits that the number of bytes takes in a version.
@@ -145,7 +150,9 @@ fn data(bytes: &[u8], version: usize) -> Vec<u8> {
     let most = capacity(version) * 8;
     bits.resize(most.min(bits.len() + 4), false);
     bits.resize(bits.len().next_multiple_of(8), false);
-    let codewords = bits.chunks(8).map(|bits| bits.iter().fold(0, |byte, bit| (byte << 1) | u8::from(*bit)));
+    let codewords = bits
+        .chunks(8)
+        .map(|bits| bits.iter().fold(0, |byte, bit| (byte << 1) | u8::from(*bit)));
     let padding = [0xec, 0x11].into_iter().cycle();
     codewords.chain(padding).take(capacity(version)).collect()
 }
@@ -313,7 +320,9 @@ impl Drawing {
 
     /// Writes codewords in columns of two, from the right, up and down by turns.
     fn write_codewords(&mut self, codewords: &[u8]) {
-        let mut bits = codewords.iter().flat_map(|byte| (0..8).rev().map(move |bit| (byte >> bit) & 1 == 1));
+        let mut bits = codewords
+            .iter()
+            .flat_map(|byte| (0..8).rev().map(move |bit| (byte >> bit) & 1 == 1));
         let mut goes_up = true;
         let mut right = self.size - 1;
         loop {

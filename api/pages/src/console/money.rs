@@ -108,11 +108,7 @@ impl EarnedMoney {
 
     /// Returns true if nothing was ever sold.
     pub(crate) const fn is_nothing(&self) -> bool {
-        self.payable.0 == 0
-            && self.held.0 == 0
-            && self.disputed.0 == 0
-            && self.on_its_way.0 == 0
-            && self.paid.0 == 0
+        self.payable.0 == 0 && self.held.0 == 0 && self.disputed.0 == 0 && self.on_its_way.0 == 0 && self.paid.0 == 0
     }
 }
 
@@ -136,8 +132,8 @@ pub struct SalesList {
     pub state: Option<SaleState>,
     /// Sales, newest first.
     pub rows: Vec<SoldRow>,
-    /// Address of the next page.
-    pub next: Option<String>,
+    /// Last sale of the page, if there is another page.
+    pub next: Option<SaleId>,
     /// True if this is not the first page.
     pub is_later: bool,
 }
@@ -163,7 +159,13 @@ impl SalesList {
 
     /// Returns the choice as a query; empty if there is none.
     fn query(&self) -> String {
-        query(&[("item", &self.items), ("state", &self.states())])
+        query(&[("item", self.items.as_slice()), ("state", self.states().as_slice())])
+    }
+
+    /// Returns the address of the next page.
+    fn later(&self) -> Option<String> {
+        let last = self.next?;
+        Some(format!("/console/money{}sold={last}#sales", further(&self.query())))
     }
 
     /// Returns the address of the first page, unless this is it.
@@ -272,7 +274,9 @@ pub(crate) fn short_address(wallet: &str) -> String {
 /// Returns what is chosen of fields as a query; empty if nothing is.
 fn query(fields: &[(&str, &[OptionChoice])]) -> String {
     let chosen = fields.iter().filter_map(|(name, choices)| {
-        let choice = choices.iter().find(|choice| choice.is_chosen && !choice.value.is_empty())?;
+        let choice = choices
+            .iter()
+            .find(|choice| choice.is_chosen && !choice.value.is_empty())?;
         Some(format!("{name}={}", choice.value))
     });
     let parts: Vec<_> = chosen.collect();
@@ -280,6 +284,15 @@ fn query(fields: &[(&str, &[OptionChoice])]) -> String {
         String::new()
     } else {
         format!("?{}", parts.join("&"))
+    }
+}
+
+/// Returns the begin of a query with one field more.
+fn further(query: &str) -> String {
+    if query.is_empty() {
+        "?".to_owned()
+    } else {
+        format!("{query}&")
     }
 }
 
@@ -329,319 +342,6 @@ impl SpendingKind {
             Self::Returned => "given back",
         }
     }
-}
-
-/// Movements of the credits, and which of them are shown.
-    pub spending: SpendingList,
-    /// Agents and apps with their limits.
-    pub limits: Vec<SpendRow>,
-    /// Prices with their fee and share.
-    pub fees: Vec<FeeRow>,
-    /// Rules that the input of the payout address breaks: fields `address` and `signature`.
-    pub errors: Vec<FieldError>,
-}
-
-/// Purchases of a time.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SpentMoney {
-    /// Number of purchases.
-    pub purchases: u64,
-    /// Sum of their prices.
-    pub sum: MicroUsdc,
-}
-
-/// Shares of the sales of an operator.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct EarnedMoney {
-    /// Shares that wait for a payout.
-    pub payable: MicroUsdc,
-    /// Shares within the dispute window.
-    pub held: MicroUsdc,
-    /// Shares of sales under dispute.
-    pub disputed: MicroUsdc,
-    /// Payout that is on its way.
-    pub on_its_way: MicroUsdc,
-    /// Sum of the payouts that were paid.
-    pub paid: MicroUsdc,
-    /// Balance at which a seller is paid out.
-    pub threshold: MicroUsdc,
-    /// True if there is an address in force and no change of it waits.
-    pub has_address: bool,
-}
-
-impl EarnedMoney {
-    /// Returns when what is ready is paid out, in a few words.
-    pub(crate) fn when(&self) -> String {
-        if self.on_its_way.0 > 0 {
-            return format!("and ${} on its way", self.on_its_way);
-        }
-        if !self.has_address {
-            return if self.payable.0 > 0 {
-                "waits for your address".to_owned()
-            } else {
-                "no payout address".to_owned()
-            };
-        }
-        if self.payable < self.threshold {
-            return format!("paid out from ${}", self.threshold);
-        }
-        "goes out by itself".to_owned()
-    }
-
-    /// Returns true if nothing was ever sold.
-    pub(crate) const fn is_nothing(&self) -> bool {
-        self.payable.0 == 0
-            && self.held.0 == 0
-            && self.disputed.0 == 0
-            && self.on_its_way.0 == 0
-            && self.paid.0 == 0
-    }
-}
-
-/// Shares of a day.
-#[derive(Clone, Copy, Debug)]
-pub struct HoldRow {
-    /// Day, at its beginning.
-    pub day: Instant,
-    /// Number of sales whose shares are summed.
-    pub sales: u64,
-    /// Sum of the shares.
-    pub share: MicroUsdc,
-}
-
-/// Sales of an operator, and which of them are shown.
-#[derive(Clone, Debug, Default)]
-pub struct SalesList {
-    /// Items that can be chosen.
-    pub items: Vec<OptionChoice>,
-    /// State that is chosen.
-    pub state: Option<SaleState>,
-    /// Sales, newest first.
-    pub rows: Vec<SoldRow>,
-    /// Address of the next page.
-    pub next: Option<String>,
-    /// True if this is not the first page.
-    pub is_later: bool,
-}
-
-impl SalesList {
-    /// States that can be chosen, with their words.
-    const STATES: [(SaleState, &'static str); 5] = [
-        (SaleState::Held, "on hold"),
-        (SaleState::Payable, "ready or paid"),
-        (SaleState::Disputed, "disputed"),
-        (SaleState::Refunded, "given back"),
-        (SaleState::Trial, "trial sale"),
-    ];
-
-    fn states(&self) -> Vec<OptionChoice> {
-        let choice = |(state, label): (SaleState, &str)| OptionChoice {
-            value: state.as_str().to_owned(),
-            label: label.to_owned(),
-            is_chosen: self.state == Some(state),
-        };
-        Self::STATES.into_iter().map(choice).collect()
-    }
-
-    /// Returns the choice as a query; empty if there is none.
-    fn query(&self) -> String {
-        query(&[("item", &self.items), ("state", &self.states())])
-    }
-
-    /// Returns the address of the first page, unless this is it.
-    fn first(&self) -> Option<String> {
-        self.is_later.then(|| format!("/console/money{}#sales", self.query()))
-    }
-}
-
-/// Sale as its seller sees it.
-#[derive(Clone, Debug)]
-pub struct SoldRow {
-    /// Time of the sale.
-    pub at: Instant,
-    /// Page of the item.
-    pub href: String,
-    /// Title of the item.
-    pub title: String,
-    /// Kind of the item.
-    pub kind: ItemKind,
-    /// Version of a dataset.
-    pub version: Option<u64>,
-    /// Money that it was paid with.
-    pub paid_with: PaidWith,
-    /// Wallet that paid, if one did.
-    pub wallet: Option<String>,
-    /// Price of the item at the sale.
-    pub price: MicroUsdc,
-    /// Part of the platform.
-    pub fee: MicroUsdc,
-    /// Part of the seller.
-    pub share: MicroUsdc,
-    /// State of the money.
-    pub state: SaleState,
-    /// End of the time in which it can be disputed.
-    pub release_at: Instant,
-    /// Time of the payout that had the share in it, once one was paid.
-    pub paid_at: Option<Instant>,
-    /// Time at which a dispute of it ended.
-    pub resolved_at: Option<Instant>,
-}
-
-impl SoldRow {
-    fn what(&self) -> String {
-        of_item(self.kind, self.version)
-    }
-
-    fn buyer(&self) -> String {
-        match (self.paid_with, &self.wallet) {
-            (PaidWith::X402, Some(wallet)) => format!("a wallet, {}", short_address(wallet)),
-            (PaidWith::X402, None) => "a wallet".to_owned(),
-            (PaidWith::Credits, _) => "an account, with credit".to_owned(),
-            (PaidWith::Given, _) => "an account, with trial credit".to_owned(),
-        }
-    }
-
-    fn is_trial(&self) -> bool {
-        self.paid_with == PaidWith::Given
-    }
-
-    fn mark(&self) -> StateMark {
-        match self.state {
-            SaleState::Held => StateMark::Hold,
-            SaleState::Disputed | SaleState::TrialDisputed => StateMark::Bad,
-            SaleState::Payable if self.paid_at.is_some() => StateMark::Ok,
-            SaleState::Payable => StateMark::Live,
-            SaleState::Refunded | SaleState::Trial | SaleState::TrialRefunded => StateMark::Off,
-        }
-    }
-
-    /// Returns the state with its day.
-    fn says(&self) -> String {
-        match (self.state, self.paid_at, self.resolved_at) {
-            (SaleState::Held, _, _) => format!("on hold until {}", self.release_at.day()),
-            (SaleState::Disputed | SaleState::TrialDisputed, _, _) => "disputed".to_owned(),
-            (SaleState::Payable, Some(at), _) => format!("paid {}", at.day()),
-            (SaleState::Payable, None, _) => "ready".to_owned(),
-            (SaleState::Refunded | SaleState::TrialRefunded, _, Some(at)) => format!("given back {}", at.day()),
-            (SaleState::Refunded | SaleState::TrialRefunded, _, None) => "given back".to_owned(),
-            (SaleState::Trial, _, _) => "trial sale".to_owned(),
-        }
-    }
-}
-
-/// Returns the words for an item, such as `dataset, v1,242`.
-fn of_item(kind: ItemKind, version: Option<u64>) -> String {
-    match (kind, version) {
-        (ItemKind::Dataset, Some(version)) => format!("dataset, v{}", grouped(version)),
-        (ItemKind::Dataset, None) => "dataset".to_owned(),
-        (ItemKind::Unit, _) => "write-up".to_owned(),
-    }
-}
-
-/// Returns the ends of the address of a wallet, with or without its network.
-pub(crate) fn short_address(wallet: &str) -> String {
-    let address = wallet.rsplit(':').next().unwrap_or_default();
-    let letters: Vec<char> = address.chars().collect();
-    match letters.len() {
-        0..=12 => address.to_owned(),
-        length => {
-            let ends = letters.iter().take(4).chain(['…'].iter());
-            ends.chain(letters.iter().skip(length - 4)).collect()
-        }
-    }
-}
-
-/// Returns what is chosen of fields as a query; empty if nothing is.
-fn query(fields: &[(&str, &[OptionChoice])]) -> String {
-    let chosen = fields.iter().filter_map(|(name, choices)| {
-        let choice = choices.iter().find(|choice| choice.is_chosen && !choice.value.is_empty())?;
-        Some(format!("{name}={}", choice.value))
-    });
-    let parts: Vec<_> = chosen.collect();
-    if parts.is_empty() {
-        String::new()
-    } else {
-        format!("?{}", parts.join("&"))
-    }
-}
-
-/// Choice of the movements of credits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SpendingKind {
-    /// All of them.
-    #[default]
-    Everything,
-    /// Purchases of items.
-    Purchases,
-    /// Credit that was added.
-    Added,
-    /// Downloads and storage beyond the free part.
-    Usage,
-    /// What was given back.
-    Returned,
-}
-
-impl SpendingKind {
-    /// Every choice, in the order of the page.
-    pub const CHOICES: &[Self] = &[
-        Self::Everything,
-        Self::Purchases,
-        Self::Added,
-        Self::Usage,
-        Self::Returned,
-    ];
-
-    /// Returns the value of the field.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Everything => "",
-            Self::Purchases => "purchases",
-            Self::Added => "added",
-            Self::Usage => "usage",
-            Self::Returned => "returned",
-        }
-    }
-
-    const fn label(self) -> &'static str {
-        match self {
-            Self::Everything => "everything",
-            Self::Purchases => "purchases",
-            Self::Added => "credit added",
-            Self::Usage => "downloads and storage",
-            Self::Returned => "given back",
-        }
-    }
-}
-
-/// Month of a list of choices.
-#[derive(Clone, Copy, Debug)]
-pub struct MonthChoice {
-    /// Beginning of the month.
-    pub begin: Instant,
-    /// True if it is chosen.
-    pub is_chosen: bool,
-}
-
-impl MonthChoice {
-    /// Returns the value of the field, such as `2026-11`.
-    pub fn word(&self) -> String {
-        self.begin.text("%Y-%m")
-    }
-
-    fn label(&self) -> String {
-        self.begin.text("%B %Y")
-    }
-}
-
-/// Agent of a list of choices.
-#[derive(Clone, Debug)]
-pub struct ActorChoice {
-    /// Id of the agent.
-    pub id: AgentId,
-    /// Name of the agent.
-    pub name: String,
-    /// True if it is chosen.
-    pub is_chosen: bool,
 }
 
 /// Movements of the credits, and which of them are shown.
@@ -655,7 +355,7 @@ pub struct SpendingList {
     pub months: Vec<OptionChoice>,
     /// Events, newest first.
     pub rows: Vec<SpendingRow>,
-    /// Address of the next page.
+    /// Position after the page, if there is another page.
     pub next: Option<String>,
     /// True if this is not the first page.
     pub is_later: bool,
@@ -675,12 +375,26 @@ impl SpendingList {
 
     /// Returns the choice as a query; empty if there is none.
     fn query(&self) -> String {
-        query(&[("kind", &self.kinds()), ("by", &self.actors), ("month", &self.months)])
+        query(&[
+            ("kind", self.kinds().as_slice()),
+            ("by", self.actors.as_slice()),
+            ("month", self.months.as_slice()),
+        ])
+    }
+
+    /// Returns the address of the next page.
+    fn later(&self) -> Option<String> {
+        let last = self.next.as_ref()?;
+        Some(format!(
+            "/console/money{}cursor={last}#spending",
+            further(&self.query())
+        ))
     }
 
     /// Returns the address of the first page, unless this is it.
     fn first(&self) -> Option<String> {
-        self.is_later.then(|| format!("/console/money{}#spending", self.query()))
+        self.is_later
+            .then(|| format!("/console/money{}#spending", self.query()))
     }
 }
 
@@ -794,7 +508,10 @@ mod tests {
             assert_eq!((row.says().as_str(), row.mark()), (says, mark));
         }
         let row = sold(SaleState::Held, None);
-        assert_eq!((row.buyer().as_str(), row.what().as_str()), ("a wallet, 0x7b…22c1", "dataset, v1,241"));
+        assert_eq!(
+            (row.buyer().as_str(), row.what().as_str()),
+            ("a wallet, 0x7b…22c1", "dataset, v1,241")
+        );
     }
 
     #[test]

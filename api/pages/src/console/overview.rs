@@ -402,7 +402,12 @@ mod tests {
             ]
         );
         assert_eq!(EventGroup::of(rows, 1).len(), 1);
-        let bought = row(1, ChangeActor::Person, "approve_purchase", "019a8d10-2c4e-7f11-8a07-b2f0e5d9c314");
+        let bought = row(
+            1,
+            ChangeActor::Person,
+            "approve_purchase",
+            "019a8d10-2c4e-7f11-8a07-b2f0e5d9c314",
+        );
         assert_eq!(EventGroup::of(vec![bought], 9)[0].subject(), None);
     }
 

@@ -103,7 +103,7 @@ fn spending(texts: &Texts) -> SpendingList {
             row("Trial credit given", None, 600_000),
             row("Given back", Some(&texts.text), 500_000),
         ],
-        next: Some("/console/money?cursor=1.1#spending".to_owned()),
+        next: Some("1.1".to_owned()),
         is_later: true,
         archived_before: Some(ago(500 * DAY_MINUTES)),
     }
@@ -161,7 +161,7 @@ fn money(texts: &Texts) -> MoneyPage {
             items: vec![choice(ID, &texts.text, true)],
             state: Some(SaleState::Held),
             rows: sold(texts),
-            next: Some(format!("/console/money?sold={ID}#sales")),
+            next: Some(SaleId::from_bytes([8; 16])),
             is_later: true,
         },
         spending: spending(texts),
@@ -218,7 +218,12 @@ fn quota(texts: &Texts) -> QuotaPage {
         contributions: Allowance { used: 43, allowed: 200 },
         reviews_wait: Some("Reviews wait for their budget.".to_owned()),
         credits: credits(),
-        readers: vec![share(name, None, 54), share(name, name, 26), share(None, name, 17), share(None, None, 3)],
+        readers: vec![
+            share(name, None, 54),
+            share(name, name, 26),
+            share(None, name, 17),
+            share(None, None, 3),
+        ],
         stored: vec![StoredDataset {
             slug: "tide-levels".to_owned(),
             title: texts.text.clone(),
