@@ -6,6 +6,7 @@
 mod activity;
 mod agents;
 mod apps;
+mod attention;
 mod collectors;
 mod consent;
 mod contributions;
@@ -17,12 +18,16 @@ mod logins;
 mod moderation;
 mod money;
 mod overview;
+mod payout;
 mod publish;
+mod quota;
 mod settings;
 mod texts;
+mod top_up;
 
 pub(super) use agents::CODE_LASTS;
 pub(super) use apps::name as app_name;
+pub(super) use attention::count as attention_count;
 pub(super) use contributions::records;
 
 use crate::call::operation::Operations;
@@ -38,6 +43,9 @@ pub(super) fn add(table: &mut Operations) {
     publish::add(table);
     contributions::add(table);
     money::add(table);
+    payout::add(table);
+    top_up::add(table);
+    quota::add(table);
     collectors::add(table);
     activity::add(table);
     moderation::add(table);

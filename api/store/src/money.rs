@@ -37,7 +37,7 @@ pub use archive::{ArchiveProof, LedgerMovement, MonthArchived};
 pub use check::{CheckTerms, MoneyFault};
 pub use disputes::{Dispute, DisputeOpened, DisputeResolved, NewDispute, Resolution as DisputeResolution};
 pub use grants::{Granted, NewGrant};
-pub use items::Offer;
+pub use items::{ItemName, Offer};
 pub use journal::{Entry, EntryCursor, EntryFilter};
 pub use payments::{Settled, Settlement, WalletRefund};
 pub use payouts::{NewPayout, Payable, PayoutPicked, PayoutRow, PayoutState};

@@ -3,7 +3,6 @@
 //! Invariant: a pack is one payment by x402, whoever makes it and from wherever.
 
 use askama::Template;
-use types::OperatorId;
 use types::money::MicroUsdc;
 
 use crate::chrome::{PageLayout, Theme};
@@ -68,8 +67,6 @@ struct PackChoice {
 pub struct TopUpPage {
     /// Frame of the page.
     pub chrome: PageLayout,
-    /// Operator that gets the credit.
-    pub operator: OperatorId,
     /// Credits of the account now.
     pub credits: CreditBalance,
     /// Price and content of a pack.

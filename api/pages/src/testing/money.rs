@@ -1,8 +1,8 @@
 //! Samples of the pages of money and of the quota.
 
+use types::SaleId;
 use types::money::MicroUsdc;
 use types::vocabulary::{ItemKind, PaidWith, PayoutState, SaleState};
-use types::{OperatorId, SaleId};
 
 use super::checkout::{credits, limits, waiting, wallet};
 use super::console::{DAY_MINUTES, ID};
@@ -183,7 +183,6 @@ fn top_up(texts: &Texts, way: TopUpWay, packs: u32) -> TopUpPage {
     offer.url = format!("https://sluice.example/paid/credits?operator={ID}");
     TopUpPage {
         chrome: person("/console/money/add", texts, 3),
-        operator: OperatorId::from_bytes([9; 16]),
         credits: credits(),
         pack: MicroUsdc(1_000_000),
         packs,
