@@ -38,7 +38,7 @@ pub struct Config {
 impl Config {
     /// Returns the address that sells credits to an operator.
     pub(crate) fn top_up(&self, operator: OperatorId) -> String {
-        format!("{}{}", self.public_url, top_up_path(operator))
+        format!("{}/paid/credits?operator={operator}", self.public_url)
     }
 
     /// Returns the address of the page on which a person decides of a purchase.
@@ -47,10 +47,8 @@ impl Config {
     }
 }
 
-/// Returns the path of the page that sells credits to an operator.
-pub(crate) fn top_up_path(operator: OperatorId) -> String {
-    format!("/paid/credits?operator={operator}")
-}
+/// Page on which a person adds credit to its account.
+pub(crate) const ADD_CREDIT_PATH: &str = "/console/money/add";
 
 /// Section `limits` of the configuration: the limits of the interface on sizes, rates and times.
 #[derive(Clone, Debug, Deserialize)]

@@ -22,14 +22,14 @@ use crate::moderation::published;
 use crate::sql_page::{Asker, text};
 
 /// A service with a seller and a buyer, each a person with an agent.
-struct Scene {
-    site: Site,
-    seller: Asker,
-    buyer: Asker,
+pub(crate) struct Scene {
+    pub(crate) site: Site,
+    pub(crate) seller: Asker,
+    pub(crate) buyer: Asker,
 }
 
 impl Scene {
-    async fn start(url: Option<&str>) -> Self {
+    pub(crate) async fn start(url: Option<&str>) -> Self {
         let site = Site::start(url, |options: Options| options).await;
         let seller = Asker::new(&site, "ada@example.org").await;
         let buyer = Asker::new(&site, "bob@example.org").await;
@@ -38,7 +38,7 @@ impl Scene {
     }
 
     /// Puts a dataset with a version on sale.
-    async fn on_sale(&self, slug: &str) {
+    pub(crate) async fn on_sale(&self, slug: &str) {
         let body = merged(project_body(slug), json!({"access": "paid", "price": "0.50"}));
         self.seller.agent.http.post("/projects", &body).await.expect(201);
         contribute(&self.seller.agent.http, slug, &records("wick", 3)).await;
@@ -70,12 +70,12 @@ impl Scene {
     }
 
     /// Bought credits of the buyer, in micro-USDC.
-    async fn credits(&self) -> Value {
+    pub(crate) async fn credits(&self) -> Value {
         let credits = self.buyer.agent.http.get("/credits").await.expect(200);
         credits.body["boughtMicro"].clone()
     }
 
-    fn check(&self) {
+    pub(crate) fn check(&self) {
         self.site.server.options().assert_consistent();
     }
 }

@@ -19,7 +19,7 @@ const EMAIL: &str = "ada@example.org";
 /// Widths, and whether the colours are dark.
 pub(crate) const LOOKS: [(u32, bool); 4] = [(390, false), (390, true), (1_440, false), (1_440, true)];
 /// Pages that a signed-in person can open.
-const CONSOLE: [&str; 13] = [
+const CONSOLE: [&str; 17] = [
     "/console",
     "/console/agents",
     "/console/login",
@@ -29,6 +29,10 @@ const CONSOLE: [&str; 13] = [
     "/console/knowledge",
     "/console/library",
     "/console/money",
+    "/console/money/add",
+    "/console/money/add?packs=5&with=phone",
+    "/console/money/add?with=agent",
+    "/console/quota",
     "/console/collectors",
     "/console/activity",
     "/console/apps",

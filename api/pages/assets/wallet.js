@@ -74,35 +74,50 @@ function paid(answer) {
 // Payments that were signed, by their buttons, until their outcome is known.
 const open = new WeakMap();
 
+// Saves what was bought as a file. A pack of credits is in the account and needs none.
+function offer(button, body) {
+  const saved = document.createElement("a");
+  if (button.dataset.times) {
+    saved.href = "/console/money#spending";
+    saved.textContent = "See your credit";
+  } else {
+    saved.href = URL.createObjectURL(new Blob([JSON.stringify(body, null, 2)], { type: "application/json" }));
+    saved.download = "bought.json";
+    saved.textContent = "Save what you bought";
+  }
+  status(button).append(saved);
+}
+
 async function pay(button) {
   const say = (text) => { status(button).textContent = text; };
+  // Several packs are several payments, each with a signature of its own.
+  const times = Number(button.dataset.times ?? 1);
+  const count = () => Number(button.dataset.paid ?? 0);
+  const part = () => times > 1 ? `${count()} of ${times} paid. ` : "";
   button.setAttribute("aria-busy", "true");
   button.disabled = true;
-  let done = false;
   try {
-    if (!open.has(button)) {
-      say("Waiting for your wallet.");
-      open.set(button, await signed(JSON.parse(button.dataset.pay)));
-    }
-    say("Signed. Waiting for the payment.");
-    const { answer, body } = await settled(button.dataset.address, open.get(button), say);
-    open.delete(button);
-    done = answer.ok;
-    if (done) {
-      say(paid(answer));
-      const saved = document.createElement("a");
-      saved.href = URL.createObjectURL(new Blob([JSON.stringify(body, null, 2)], { type: "application/json" }));
-      saved.download = "bought.json";
-      saved.textContent = "Save what you bought";
-      status(button).append(saved);
-    } else {
-      say(body.reason ? `${body.message} (${body.reason})` : body.message);
+    while (count() < times) {
+      if (!open.has(button)) {
+        say(`${part()}Waiting for your wallet.`);
+        open.set(button, await signed(JSON.parse(button.dataset.pay)));
+      }
+      say(`${part()}Signed. Waiting for the payment.`);
+      const { answer, body } = await settled(button.dataset.address, open.get(button), say);
+      open.delete(button);
+      if (!answer.ok) {
+        say(part() + (body.reason ? `${body.message} (${body.reason})` : body.message));
+        break;
+      }
+      button.dataset.paid = count() + 1;
+      say(part() + paid(answer));
+      if (count() === times) offer(button, body);
     }
   } catch (error) {
-    say(reason(error));
+    say(part() + reason(error));
   }
   button.removeAttribute("aria-busy");
-  button.disabled = done;
+  button.disabled = count() >= times;
 }
 
 async function prove(button) {
@@ -125,4 +140,24 @@ for (const button of document.querySelectorAll("[data-pay]")) {
 for (const button of document.querySelectorAll("[data-sign]")) {
   button.hidden = false;
   button.addEventListener("click", () => prove(button));
+}
+// <… data-watch="id">: says once that the text of this element is another on the server, such as a balance after a payment
+// from a phone. A page that nobody looks at asks nothing, and after half an hour none does.
+for (const watch of document.querySelectorAll("[data-watch]")) {
+  const shown = document.getElementById(watch.dataset.watch);
+  watch.textContent = "Waiting for a payment. This page notices it by itself.";
+  let rounds = 360;
+  const look = async () => {
+    rounds -= 1;
+    if (document.hidden) return;
+    const answer = await fetch(location.href, { headers: { accept: "text/html" } }).catch(() => null);
+    if (!answer?.ok) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const now = page.getElementById(shown.id)?.textContent;
+    if (!now || now === shown.textContent) return;
+    shown.textContent = now;
+    watch.textContent = `A payment arrived. You have ${now}.`;
+    rounds = 0;
+  };
+  const timer = setInterval(() => { if (rounds > 0) look(); else clearInterval(timer); }, 5000);
 }

@@ -4,6 +4,7 @@
 
 use askama::Template;
 use askama::filters::HtmlSafe;
+use types::money::MicroUsdc;
 
 use crate::number::grouped;
 use crate::time::Instant;
@@ -17,6 +18,21 @@ pub use answer::ChartForm;
 pub(crate) use answer::{AnswerChart, MAX_CHART_ROWS, chart_columns};
 pub(crate) use bars::{BarCount, Bars};
 pub use flow::{GateLoss, RowFlow};
+
+/// Sales of one day that were not refunded.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SalesDay {
+    /// Begin of the day.
+    pub day: Instant,
+    /// Number of sales for credits.
+    pub by_credits: u64,
+    /// Number of sales to wallets.
+    pub by_wallet: u64,
+    /// Shares of the sales for credits.
+    pub share_by_credits: MicroUsdc,
+    /// Shares of the sales to wallets.
+    pub share_by_wallet: MicroUsdc,
+}
 
 /// Contributions of one day.
 #[derive(Clone, Copy, Debug)]

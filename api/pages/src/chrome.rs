@@ -97,7 +97,7 @@ pub(crate) struct ThemeChoice {
 
 impl PageLayout {
     /// Returns true if the page stands in the console, with the rail beside it.
-    pub(crate) fn is_console(&self) -> bool {
+    pub fn is_console(&self) -> bool {
         // A refusal below `/console` is shown to strangers too, and they get the frame of the public
         // site.
         self.person.is_some() && covers(CONSOLE, self.place())

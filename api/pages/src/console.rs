@@ -13,9 +13,12 @@ mod login;
 mod moderation;
 mod money;
 mod overview;
+mod payout;
 mod publish;
+mod quota;
 mod receipt;
 mod settings;
+mod top_up;
 mod units;
 
 pub use activity::{ActivityPage, ActivityRow, ChangeActor, JobRow};
@@ -36,14 +39,20 @@ pub use library::{
 pub use limits::{LimitsForm, LimitsPage};
 pub use login::{AskedLogin, LoginEnd, LoginPage};
 pub use moderation::{ModerationPage, ReportQueue, ReportRow, TakedownRow};
-pub use money::{BoughtRow, EntryRow, FeeRow, HoldRow, MoneyPage, WaitingPurchase};
-pub use overview::{Attention, OverviewPage};
+pub use money::{
+    EarnedMoney, FeeRow, HoldRow, MoneyPage, SalesList, SoldRow, SpendingKind, SpendingList, SpendingRow, SpentMoney,
+    WaitingPurchase,
+};
+pub use overview::{Attention, EventGroup, FirstSteps, GoodToKnow, OverviewPage};
+pub use payout::{PayoutRow, PayoutView};
 pub use publish::{
     ActiveDataset, ConnectForm, DatasetWords, PublishBounds, PublishColumn, PublishDraft, PublishPage, PublishTarget,
     RefusedCell, UnfinishedUpload,
 };
+pub use quota::{CountLimit, EgressShare, MonthOfEgress, QuotaPage, StoredDataset};
 pub use receipt::ReceiptPage;
-pub use settings::{AccountView, PayoutView, SessionRow, SettingsPage, TokenRow};
+pub use settings::{AccountView, SessionRow, SettingsPage, TokenRow};
+pub use top_up::{TopUpPage, TopUpWay};
 pub use units::{UnitRow, UnitsPage};
 
 pub use crate::words::StateMark;

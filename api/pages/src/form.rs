@@ -19,6 +19,17 @@ impl FieldError {
     }
 }
 
+/// Choice of a list in a form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptionChoice {
+    /// Value that is sent; a word or an id, which needs no escape in an address.
+    pub value: String,
+    /// Words of the choice.
+    pub label: String,
+    /// True if it is chosen.
+    pub is_chosen: bool,
+}
+
 /// Errors by field.
 pub(crate) trait Errors {
     /// Returns the first error of a field.

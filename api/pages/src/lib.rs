@@ -6,6 +6,7 @@
 //! Invariant: text that somebody else wrote is escaped wherever it stands, and no page contains a script or a style of its
 //! own, so that the policy can forbid both. A page works without scripts.
 
+mod allowance;
 mod asset;
 mod board;
 mod cell;
@@ -31,6 +32,7 @@ mod market;
 mod number;
 mod outline;
 mod pay;
+mod qr;
 mod records;
 mod refusal;
 mod report;
@@ -48,10 +50,11 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use allowance::Allowance;
 pub use asset::{CONTENT_SECURITY_POLICY, PageAsset, asset};
 pub use board::{AnswerView, AskedRequest, OfferedItem, RequestPage, RequestRow, RequestsPage, WantedField};
 pub use cell::TableCell;
-pub use chart::{ChartForm, DayCount, GateLoss, RowFlow};
+pub use chart::{ChartForm, DayCount, GateLoss, RowFlow, SalesDay};
 pub use checkout::{BuyPage, BuyerAccount, BuyingAgent, Checkout, CheckoutState, CheckoutThing, PaymentWay};
 pub use chrome::{PageLayout, Person, Theme};
 pub use confirm::ConfirmPage;
@@ -74,7 +77,7 @@ pub use entry::{
     CheckMailPage, InvitePage, LinkState, MailKind, SignInLinkPage, SignInPage, SignUpPage, VerifyPage, VerifyState,
 };
 pub use find::{FindFacet, FindHit, FindMode, FindPage, FindValue, SuggestPage, SuggestedItem};
-pub use form::FieldError;
+pub use form::{FieldError, OptionChoice};
 pub use head::LinkedData;
 pub use home::{HomeDataset, HomeExample, HomePage, HomeRequest};
 pub use link::PageLink;

@@ -204,6 +204,11 @@ pub enum CreditBill {
 }
 
 impl CreditBalance {
+    /// Returns both kinds of credits together.
+    pub(crate) const fn sum(self) -> MicroUsdc {
+        MicroUsdc(self.bought.0.saturating_add(self.given.0))
+    }
+
     /// Returns what a purchase takes. It is paid wholly by one kind of credits, by trial credit first.
     pub(crate) fn bill(self, price: MicroUsdc, takes_trial_credit: bool) -> CreditBill {
         let after = |balance: MicroUsdc| MicroUsdc(balance.0.saturating_sub(price.0));

@@ -9,6 +9,8 @@ mod dataset;
 mod docs;
 mod market;
 mod moderation;
+mod money;
+mod overview;
 mod publish;
 mod site;
 mod sql;

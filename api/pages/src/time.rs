@@ -35,6 +35,8 @@ enum Form {
     Full,
     /// “23 Nov 2026”.
     Date,
+    /// “23 Nov 2026, 12:00”.
+    Minute,
     /// Time until the instant, which a script counts down.
     Until,
 }
@@ -88,6 +90,10 @@ impl Instant {
 
     pub(crate) fn date(self) -> ShownTime {
         self.shown(self, Form::Date)
+    }
+
+    pub(crate) fn minute(self) -> ShownTime {
+        self.shown(self, Form::Minute)
     }
 
     pub(crate) fn until(self, now: impl Borrow<Self>) -> ShownTime {
@@ -166,6 +172,7 @@ impl fmt::Display for ShownTime {
             }
             Form::Full => write!(f, "<time datetime=\"{machine}\">{}</time>", at.plain()),
             Form::Date => write!(f, "<time datetime=\"{machine}\">{}</time>", at.text("%-d %b %Y")),
+            Form::Minute => write!(f, "<time datetime=\"{machine}\">{}</time>", at.text("%-d %b %Y, %H:%M")),
             Form::Until => {
                 let words = at.countdown(now);
                 write!(

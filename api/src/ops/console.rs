@@ -6,6 +6,7 @@
 mod activity;
 mod agents;
 mod apps;
+mod attention;
 mod collectors;
 mod consent;
 mod contributions;
@@ -18,12 +19,16 @@ mod logins;
 mod moderation;
 mod money;
 mod overview;
+mod payout;
 mod publish;
+mod quota;
 mod settings;
 mod texts;
+mod top_up;
 
 pub(super) use agents::CODE_LASTS;
 pub(super) use apps::name as app_name;
+pub(super) use attention::count as attention_count;
 pub(super) use contributions::records;
 pub(super) use publish::{NEW as NEW_AGENT, make as make_agent};
 
@@ -41,6 +46,9 @@ pub(super) fn add(table: &mut Operations) {
     contributions::add(table);
     library::add(table);
     money::add(table);
+    payout::add(table);
+    top_up::add(table);
+    quota::add(table);
     collectors::add(table);
     activity::add(table);
     moderation::add(table);

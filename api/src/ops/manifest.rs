@@ -138,7 +138,10 @@ pub(super) async fn signed(
                 }
                 admitting?;
             }
-            cx.app.egress.add(account, cx.now, bytes);
+            match cx.reader().filter(|reader| reader.operator == account) {
+                Some(reader) => cx.app.egress.sent(&reader, cx.now, bytes),
+                None => cx.app.egress.add(account, cx.now, bytes),
+            }
         }
         // The bucket serves these downloads, so their bytes were counted above, all at once.
         for part in &mut signed.manifest.parts {

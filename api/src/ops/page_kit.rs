@@ -3,13 +3,13 @@
 //! Invariant: a message on a page is a sentence.
 
 use http::Method;
-use store::ClaimStatus;
 use types::Timestamp;
 
 use crate::call::cx::Cx;
 use crate::call::spec::{Effect, SESSION, Scope, Spec};
 use crate::call::view::{self, LayoutOptions, PageResponse};
 use crate::error::ApiError;
+use crate::ops::console;
 
 /// Rows on a page of a list.
 pub(super) const PAGE_ROWS: u32 = 50;
@@ -44,29 +44,20 @@ pub(super) async fn page_layout(cx: &Cx) -> Result<pages::PageLayout, ApiError> 
         return Ok(view::page_layout(visit, None, &frame));
     };
     let store = &cx.app.store;
-    let accounts = store.accounts();
-    let limit = cx.app.limits.agents_per_operator;
-    let money = store.money();
     let moderation = store.moderation();
-    let (found, claims, asked, is_staff) = tokio::try_join!(
-        store.operator(operator),
-        accounts.claims_of(operator, limit, cx.now),
-        money.approvals_count(operator, cx.now),
-        moderation.is_moderator(operator)
-    )?;
+    let (found, is_staff) = tokio::try_join!(store.operator(operator), moderation.is_moderator(operator))?;
     let person = found.map(|operator| pages::Person {
         email: operator.email,
         is_staff,
     });
-    let pending = claims
-        .iter()
-        .filter(|claim| claim.status == ClaimStatus::Pending)
-        .count();
-    let waiting = u64::try_from(pending).unwrap_or(u64::MAX).saturating_add(asked);
-    Ok(pages::PageLayout {
-        attention: u32::try_from(waiting).unwrap_or(u32::MAX),
-        ..view::page_layout(visit, person, &frame)
-    })
+    let layout = view::page_layout(visit, person, &frame);
+    // Only the rail of the console says how much waits.
+    let attention = if layout.is_console() {
+        console::attention_count(cx, operator).await?
+    } else {
+        0
+    };
+    Ok(pages::PageLayout { attention, ..layout })
 }
 
 /// Returns an instant as pages take it.

@@ -296,7 +296,7 @@ async fn whole_rows(
     let (egress, now, bytes) = (&cx.app.egress, cx.app.clock.now(), bytes as u64);
     match egress.admit(&cx.app, reader, now, bytes).await {
         Ok(()) => {
-            egress.add(reader.operator, now, bytes);
+            egress.sent(&reader, now, bytes);
             Ok(Some((rows, is_cut)))
         }
         Err(error) if matches!(error.code(), ErrorCode::EgressQuota | ErrorCode::PlatformCapacity) => Ok(None),

@@ -102,45 +102,86 @@ async fn quota(cx: Cx, _: NoInput) -> Result<JsonReply<OperatorQuota>, ApiError>
     Ok(JsonReply::ok(of(&cx).await?))
 }
 
-/// Returns what the caller's operator has used and may use.
-pub(super) async fn of(cx: &Cx) -> Result<OperatorQuota, ApiError> {
-    let (operator, limits, store) = (cx.the_operator()?, &cx.app.limits, &cx.app.store);
+/// Used and allowed amounts of an operator, as the answer and the pages show them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct QuotaFigures {
+    /// Bytes of its datasets.
+    pub(super) stored: u64,
+    /// Bytes of its uploads.
+    pub(super) uploading: u64,
+    /// Bytes that may be stored.
+    pub(super) storage_allowed: u64,
+    /// Bytes sent in the UTC month.
+    pub(super) egress_used: u64,
+    /// Bytes that may be sent in it.
+    pub(super) egress_allowed: u64,
+    /// Units and revisions of the UTC day.
+    pub(super) knowledge_used: u32,
+    /// Contributions to public datasets of the UTC day.
+    pub(super) contributions_used: u32,
+}
+
+impl QuotaFigures {
+    /// Returns the bytes of datasets and uploads together.
+    pub(super) const fn storage_used(&self) -> u64 {
+        self.stored.saturating_add(self.uploading)
+    }
+}
+
+/// Returns what the caller's operator, whose datasets have `stored` bytes, has used and may use.
+pub(super) async fn figures(cx: &Cx, stored: u64) -> Result<QuotaFigures, ApiError> {
+    let (operator, store) = (cx.the_operator()?, &cx.app.store);
     // Egress that this process has counted and not stored yet is stored first, so that the answer is complete.
     cx.app.egress.store(store, cx.now).await?;
-    let day = cx.now.day();
-    let (uploads, egress, knowledge, contributions, (state, _)) = tokio::try_join!(
+    let (day, month) = (cx.now.day(), cx.now.month());
+    let (uploading, egress_used, knowledge_used, contributions_used) = tokio::try_join!(
         store.upload_bytes_held(operator),
-        store.egress(operator, cx.now.month()),
+        store.egress(operator, month),
         store.allowance_used(operator, AllowanceKind::Knowledge, day),
         store.allowance_used(operator, AllowanceKind::Contribution, day),
-        store.validation(),
     )?;
+    let (_, paid_blocks) = store.money().egress_month(&account(operator), month).await?;
+    // Blocks that credits have paid may be sent as well.
+    let paid = paid_blocks.saturating_mul(pay::BLOCK_BYTES);
+    Ok(QuotaFigures {
+        stored,
+        uploading,
+        storage_allowed: storage_quota::allowed(cx, operator).await?,
+        egress_used,
+        egress_allowed: cx.app.pay.free_egress_bytes.saturating_add(paid),
+        knowledge_used,
+        contributions_used,
+    })
+}
+
+/// Returns why the reviews wait and until when, if they do.
+pub(super) async fn reviews_wait(cx: &Cx) -> Result<Option<wire::WaitingReview>, ApiError> {
+    let (state, _) = cx.app.store.validation().await?;
+    let held = state.held(cx.now);
+    Ok(held.map(|(reason, until)| wire::WaitingReview::waiting(Some(reason), until)))
+}
+
+/// Returns what the caller's operator has used and may use.
+pub(super) async fn of(cx: &Cx) -> Result<OperatorQuota, ApiError> {
+    let (operator, limits) = (cx.the_operator()?, &cx.app.limits);
     let stored = storage_quota::stored_bytes(cx, operator).await?;
-    let storage = storage_quota::allowed(cx, operator).await?;
-    let (_, paid_blocks) = store.money().egress_month(&account(operator), cx.now.month()).await?;
+    let figures = figures(cx, stored).await?;
     let allowed = SubmissionAllowances {
         knowledge: limits.knowledge_per_day,
         contributions: limits.public_contributions_per_day,
     };
-    let waiting = state
-        .held(cx.now)
-        .map(|(reason, until)| wire::WaitingReview::waiting(Some(reason), until));
+    let waiting = reviews_wait(cx).await?;
     let (state, reason, message, resumes_after) = waiting.map_or(("running", None, None, None), |waiting| {
         (waiting.state, waiting.reason, waiting.message, waiting.resumes_after)
     });
     Ok(OperatorQuota {
         storage: StorageQuota {
-            used: stored.saturating_add(uploads),
-            allowed: storage,
+            used: figures.storage_used(),
+            allowed: figures.storage_allowed,
         },
         egress: EgressQuota {
-            used: egress,
-            // Blocks that credits have paid may be sent as well.
-            allowed: cx
-                .app
-                .pay
-                .free_egress_bytes
-                .saturating_add(paid_blocks.saturating_mul(pay::BLOCK_BYTES)),
+            used: figures.egress_used,
+            allowed: figures.egress_allowed,
             resets_at: cx.now.next_month().into(),
         },
         validation: ValidationQuota {
@@ -149,8 +190,8 @@ pub(super) async fn of(cx: &Cx) -> Result<OperatorQuota, ApiError> {
             message,
             resumes_after,
             remaining: SubmissionAllowances {
-                knowledge: allowed.knowledge.saturating_sub(knowledge),
-                contributions: allowed.contributions.saturating_sub(contributions),
+                knowledge: allowed.knowledge.saturating_sub(figures.knowledge_used),
+                contributions: allowed.contributions.saturating_sub(figures.contributions_used),
             },
             allowed,
             reset_at: cx.now.next_day().into(),

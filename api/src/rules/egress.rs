@@ -70,7 +70,7 @@ impl EgressMeter {
             OperationOutput::Whole { ref body, .. } => {
                 let (at, bytes) = (app.clock.now(), body.len() as u64);
                 self.admit(app, reader, at, bytes).await?;
-                self.add(reader.operator, at, bytes);
+                self.sent(&reader, at, bytes);
                 Ok(output)
             }
             OperationOutput::Stream {
@@ -104,7 +104,7 @@ impl EgressMeter {
         self.admit(app, reader, at, bytes)
             .await
             .map_err(|error| std::io::Error::other(error.message().to_owned()))?;
-        self.add(reader.operator, at, bytes);
+        self.sent(&reader, at, bytes);
         Ok(())
     }
 }

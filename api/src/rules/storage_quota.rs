@@ -115,9 +115,18 @@ pub(crate) async fn admit(cx: &Cx, project: &Project, bytes: u64) -> Result<(), 
 }
 
 /// Returns what an operator stores, in bytes. The size of a table that has no new version is remembered for a while.
-async fn counted(cx: &Cx, operator: OperatorId) -> Result<u64, ApiError> {
+pub(crate) async fn counted(cx: &Cx, operator: OperatorId) -> Result<u64, ApiError> {
+    let sketches = cx.app.store.profiles().sketch_bytes(operator).await?;
+    let sizes = sizes(cx, operator).await?;
+    Ok(sizes
+        .into_iter()
+        .fold(sketches, |sum, (_, size)| sum.saturating_add(size)))
+}
+
+/// Returns the size in bytes of the latest version of each dataset that an operator maintains, remembered as above.
+pub(crate) async fn sizes(cx: &Cx, operator: OperatorId) -> Result<Vec<(DatasetId, u64)>, ApiError> {
     let seen = &cx.app.process.storage;
-    let mut bytes = cx.app.store.profiles().sketch_bytes(operator).await?;
+    let mut sizes = Vec::new();
     for (dataset, version) in cx.app.store.datasets_of(operator).await? {
         let known = seen.table(dataset, version, cx.now);
         let size = if let Some(size) = known {
@@ -127,9 +136,9 @@ async fn counted(cx: &Cx, operator: OperatorId) -> Result<u64, ApiError> {
             seen.remember_table(dataset, version, size, cx.now);
             size
         };
-        bytes = bytes.saturating_add(size);
+        sizes.push((dataset, size));
     }
-    Ok(bytes)
+    Ok(sizes)
 }
 
 /// Returns the error for an uploader whose storage is used up.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use store::Store;
+use store::{SpendOwner, Store};
 use tokio_util::sync::CancellationToken;
 use types::{Clock, ContributionId, OperatorId, Timestamp, metric};
 
@@ -21,8 +21,8 @@ pub(crate) use leases::{AdmittedBytes, EgressLeases, EgressReader, account};
 /// Interval at which sums are stored.
 const STORE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Bytes by operator and month.
-type Sums = HashMap<(OperatorId, i64), u64>;
+/// Bytes by operator, month and the agent or app that read.
+type Sums = HashMap<(OperatorId, i64, Option<SpendOwner>), u64>;
 
 /// Bytes sent that are not stored yet. Clones share their sums.
 #[derive(Clone, Debug, Default)]
@@ -34,10 +34,19 @@ pub struct EgressMeter {
 }
 
 impl EgressMeter {
-    /// Counts bytes sent for an operator at a time.
+    /// Counts bytes sent for an operator at a time, to nobody who is known.
     pub fn add(&self, operator: OperatorId, at: Timestamp, bytes: u64) {
+        self.count(operator, None, at, bytes);
+    }
+
+    /// Counts bytes sent to a reader at a time.
+    pub(crate) fn sent(&self, reader: &EgressReader, at: Timestamp, bytes: u64) {
+        self.count(reader.operator, reader.owner(), at, bytes);
+    }
+
+    fn count(&self, operator: OperatorId, reader: Option<SpendOwner>, at: Timestamp, bytes: u64) {
         let mut sums = self.sums.lock();
-        let sum = sums.entry((operator, at.month())).or_default();
+        let sum = sums.entry((operator, at.month(), reader)).or_default();
         *sum = sum.saturating_add(bytes);
         drop(sums);
         metrics::counter!(metric::EGRESS_BYTES).increment(bytes);
@@ -87,8 +96,13 @@ async fn add(storing: &mut Option<(String, Sums)>, store: &Store, now: Timestamp
     let Some((id, sums)) = &*storing else {
         return Ok(());
     };
-    let of = |(&(operator, month), &bytes): (&(OperatorId, i64), &u64)| store::Egress { operator, month, bytes };
-    store.egress_add(id.clone(), sums.iter().map(of).collect(), now).await?;
+    let sent = sums.iter().map(|(&(operator, month, reader), &bytes)| store::Egress {
+        operator,
+        month,
+        reader,
+        bytes,
+    });
+    store.egress_add(id.clone(), sent.collect(), now).await?;
     *storing = None;
     Ok(())
 }

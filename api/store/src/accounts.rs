@@ -5,6 +5,7 @@
 mod agents;
 mod claims;
 mod codes;
+mod first_steps;
 mod invites;
 mod keys;
 mod links;

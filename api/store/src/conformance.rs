@@ -52,6 +52,7 @@ pub mod seals;
 pub mod service;
 pub mod sign_ups;
 pub mod spending;
+pub mod statements;
 pub mod summaries;
 pub mod trail;
 pub mod uploads;
@@ -121,7 +122,7 @@ macro_rules! store_suite {
             reading: keys_follow_each_other_and_stay, a_revoked_current_key_is_replaced_at_once,
                 one_of_many_rotations_wins, one_of_many_first_keys_is_the_first,
                 rotations_and_revocations_take_turns, a_secret_is_made_once, a_lease_is_exclusive_and_ends,
-                one_of_many_queries_gets_the_lease, egress_adds_up_by_month, versions_between_two_are_oldest_first;
+                one_of_many_queries_gets_the_lease, egress_adds_up_by_month, egress_is_of_its_readers, versions_between_two_are_oldest_first;
             collectors: a_due_time_is_run_once_under_its_lease, a_run_that_is_lost_is_failed_and_due_again,
                 a_cursor_moves_with_the_end_of_a_run_only, one_of_many_begins_a_run, a_lease_of_a_clock_that_was_ahead_ends,
                 old_runs_are_pruned, a_run_that_is_given_back_is_due_and_no_failure;
@@ -201,6 +202,7 @@ macro_rules! store_suite {
                 what_was_asked_for_leaves_room, a_version_that_was_asked_for_is_no_milestone,
                 a_lost_version_does_not_wait_nor_count_as_the_newest, a_lease_lasts_while_it_is_renewed,
                 sketches_are_charged_whoever_made_them;
+            statements: a_purchase_is_one_line_of_the_statement, sales_say_where_their_money_is, first_steps_stay_hidden;
             summaries: a_version_is_summarised_once, a_dataset_that_is_not_shown_has_no_summary,
                 what_cannot_be_summarised_is_given_up;
             uploads: an_upload_becomes_a_contribution_once, an_operator_never_exceeds_its_uploads,

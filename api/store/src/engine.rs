@@ -403,6 +403,7 @@ impl Engine {
             (31, "spending", include_str!("../migrations/0031_spending.sql")),
             (32, "openings", include_str!("../migrations/0032_openings.sql")),
             (33, "library", include_str!("../migrations/0033_library.sql")),
+            (34, "statements", include_str!("../migrations/0034_statements.sql")),
         ];
         let (texts, text_type, bytes_type, position) = match self {
             Self::Sqlite => (SQLITE, "TEXT", "BLOB", "INSTR"),

@@ -106,13 +106,7 @@ pub use moderation::{
 };
 pub use money::{
     APPROVAL_LASTS, APPROVAL_LETTERS_A_DAY, ApprovalLetter, Approved, ArchiveProof, Balances, Bought, CheckTerms,
-    ClosedDay, DeniedApproval, Dispute, DisputeOpened, DisputeResolution, DisputeResolved, EgressLease, EgressLeased,
-    Entry, EntryCursor, EntryFilter, Granted, LedgerMovement, LibraryFilter, LibraryOrder, MAX_WAITING_APPROVALS,
-    Money, MoneyFault, MonthArchived, NewDeposit, NewDispute, NewGrant, NewNo, NewPayout, NewPersonAsk, NewPurchase,
-    NewPurchaseAsk, NewYes, Offer, OwnedItem, Payable, PaymentReceiptText, PayoutPicked, PayoutRow, PayoutState,
-    PersonAsked, PurchaseApproval, Purchased, Sale, SaleFacts, SaleState, SaleTerms, Seal, SealedMovement, Seller,
-    Settled, Settlement, SpendCapped, SpendLimits, SpendOwner, Spender, Spending, StorageCharged, Treasury,
-    WalletRefund,
+    ClosedDay, DayOfSales, DeniedApproval, Dispute, DisputeOpened, DisputeResolution, DisputeResolved, EgressLease, EgressLeased, Entry, EntryCursor, EntryFilter, Granted, ItemName, LedgerMovement, LibraryFilter, LibraryOrder, MAX_WAITING_APPROVALS, Money, MoneyFault, MonthArchived, NewDeposit, NewDispute, NewGrant, NewNo, NewPayout, NewPersonAsk, NewPurchase, NewPurchaseAsk, NewYes, Offer, OwnedItem, Payable, PaymentReceiptText, PayoutPicked, PayoutRow, PayoutState, PersonAsked, PurchaseApproval, Purchased, Sale, SaleFacts, SaleState, SaleTerms, Seal, SealedMovement, Seller, Settled, Settlement, Sold, SoldFilter, SoldItem, SpendCapped, SpendLimits, SpendOwner, Spender, Spending, SpentCredits, StatementLine, StorageCharged, Treasury, WalletRefund,
 };
 pub use outcomes::{Applied, OutcomeRow};
 pub use payments::{
@@ -129,7 +123,7 @@ pub use projects::{
     ProjectDay, ProjectDeleted, ProjectFilter, ProjectGrowth, ProjectHead, ProjectSummary, ProjectUpdated,
     ProjectVersion,
 };
-pub use reading::{Egress, LeaseTaken};
+pub use reading::{Egress, EgressOfMonth, EgressOfReader, LeaseTaken};
 pub use search::{SearchChange, Searching, ShownUnit};
 pub use service_keys::{KeyAdded, KeyEndorsement, KeyRevoked, NewServiceKey, ServiceKey};
 pub use service_state::{Hold, ValidationState};

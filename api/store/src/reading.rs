@@ -5,8 +5,9 @@
 
 use types::{OperatorId, Timestamp};
 
-use crate::query::{sql, tx};
-use crate::row::{Columns, bigint};
+use crate::money::SpendOwner;
+use crate::query::{sql, text, tx};
+use crate::row::{Columns, Row as _, bigint, row};
 use crate::writer::Change;
 use crate::{Error, Store};
 
@@ -26,15 +27,46 @@ pub enum LeaseTaken {
 /// The time in microseconds for which the ids of added sums are remembered.
 const SUMS_REMEMBERED: i64 = 24 * 3_600 * 1_000_000;
 
-/// Bytes sent to an operator in a month.
+/// Bytes sent to a reader of an operator in a month.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Egress {
     /// Id of the operator.
     pub operator: OperatorId,
     /// The UTC month, counted from January 1970.
     pub month: i64,
+    /// Agent or app that read; `None` for a person, and for an address that was handed out.
+    pub reader: Option<SpendOwner>,
     /// Number of bytes sent.
     pub bytes: u64,
+}
+
+impl Egress {
+    /// Returns the reader as it is stored.
+    fn reader_text(&self) -> String {
+        self.reader.map(|reader| reader.to_string()).unwrap_or_default()
+    }
+}
+
+row! {
+    /// Bytes that a reader was sent in a month.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct EgressOfReader {
+        /// Agent or app, as [`SpendOwner`] is written; empty for a person, and for an address that was handed out.
+        pub reader: String,
+        /// Number of bytes sent.
+        pub bytes: u64 = "byte_count",
+    }
+}
+
+row! {
+    /// Bytes that an operator was sent in a month.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct EgressOfMonth {
+        /// The UTC month, counted from January 1970.
+        pub month: i64,
+        /// Number of bytes sent.
+        pub bytes: u64 = "byte_count",
+    }
 }
 
 impl Store {
@@ -93,7 +125,7 @@ impl Store {
     /// repeated.
     pub async fn egress_add(&self, id: String, mut sent: Vec<Egress>, now: Timestamp) -> Result<(), Error> {
         // Concurrent calls lock the rows in the same order, so they cannot dead-lock.
-        sent.sort_unstable_by_key(|egress| (egress.operator, egress.month));
+        sent.sort_by_cached_key(|egress| (egress.operator, egress.month, egress.reader_text()));
         self.write_aside(tx!(async move |cx| {
             let before = now.micros().saturating_sub(SUMS_REMEMBERED);
             // Old ids are removed here, so the table stays small without a job of its own.
@@ -111,14 +143,27 @@ impl Store {
             if new == 0 {
                 return Ok(Change::Keep(()));
             }
-            for Egress { operator, month, bytes } in sent {
+            for egress in sent {
+                let Egress { operator, month, .. } = egress;
+                let bytes = bigint("byte_count", egress.bytes)?;
                 sql!(
                     "INSERT INTO egress (operator_id, month, byte_count) VALUES ($1, $2, $3)
                      ON CONFLICT (operator_id, month)
                      DO UPDATE SET byte_count = egress.byte_count + excluded.byte_count",
                     operator,
                     month,
-                    bigint("byte_count", bytes)?
+                    bytes
+                )
+                .run(cx)
+                .await?;
+                sql!(
+                    "INSERT INTO egress_readers (operator_id, month, reader, byte_count) VALUES ($1, $2, $3, $4)
+                     ON CONFLICT (operator_id, month, reader)
+                     DO UPDATE SET byte_count = egress_readers.byte_count + excluded.byte_count",
+                    operator,
+                    month,
+                    egress.reader_text(),
+                    bytes
                 )
                 .run(cx)
                 .await?;
@@ -140,6 +185,42 @@ impl Store {
             .await?
             .map_or(Ok(0), |row| row.get("byte_count"))
         })
+        .await
+    }
+
+    /// Returns who read the bytes sent to an operator in a month, those with the most bytes first, up to `limit`.
+    pub async fn egress_readers(
+        &self,
+        operator: OperatorId,
+        month: i64,
+        limit: u32,
+    ) -> Result<Vec<EgressOfReader>, Error> {
+        self.all(sql!(
+            text!(
+                "SELECT ",
+                EgressOfReader::COLUMNS,
+                " FROM egress_readers WHERE operator_id = $1 AND month = $2
+                 ORDER BY byte_count DESC, reader LIMIT $3"
+            ),
+            operator,
+            month,
+            limit
+        ))
+        .await
+    }
+
+    /// Returns the bytes sent to an operator in its latest months, newest first, up to `limit`. Months without bytes are
+    /// left out.
+    pub async fn egress_months(&self, operator: OperatorId, limit: u32) -> Result<Vec<EgressOfMonth>, Error> {
+        self.all(sql!(
+            text!(
+                "SELECT ",
+                EgressOfMonth::COLUMNS,
+                " FROM egress WHERE operator_id = $1 ORDER BY month DESC LIMIT $2"
+            ),
+            operator,
+            limit
+        ))
         .await
     }
 }

@@ -201,6 +201,7 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
     let slug = async || items.dataset(site, kind).await.slug.clone();
     Some(match operation {
         "sign_up" => sign_up(&site.email()),
+        "hide_steps_form" => json!({}),
         "resend_verification" => json!({"email": site.email()}),
         "verify_operator" => json!({"token": site.verification_token().await}),
         "register_app" => json!({"client_name": "an app", "redirect_uris": ["http://127.0.0.1/callback"]}),

@@ -1,9 +1,14 @@
 //! Bars side by side: a count each, or the counts of a day stacked.
 
-use super::{DayCount, HtmlSafe, Template, grouped};
+use types::money::MicroUsdc;
+
+use super::{DayCount, HtmlSafe, SalesDay, Template, grouped};
+use crate::number::counted;
 
 /// Series of the bars: name and class.
 const BAR_SERIES: [(&str, &str); 3] = [("merged", "b1"), ("waiting", "b3"), ("rejected", "b4")];
+/// Series of the bars of sales: name and class.
+const SALES_SERIES: [(&str, &str); 2] = [("with credit", "b1"), ("from a wallet", "b2")];
 /// Height and width of the drawing, in hundredths of its unit.
 const DRAWING_SIDE: u64 = 10_000;
 
@@ -87,12 +92,52 @@ impl Bars {
                 grouped(most)
             ),
         };
-        let aside = if all == 0 {
-            format!("none in {} days", days.len())
-        } else {
-            String::new()
+        let aside = nothing(all, days.len());
+        Self::drawn("Contributions a day", label, aside, &BAR_SERIES, &bars, grouped)
+    }
+
+    /// Draws the number of sales by day and money.
+    pub(crate) fn of_sales(days: &[SalesDay]) -> Self {
+        let bars: Vec<_> = days
+            .iter()
+            .map(|day| (day.day.day(), vec![day.by_credits, day.by_wallet]))
+            .collect();
+        let (all, most) = sums(&bars);
+        let label = match all {
+            0 => format!("No sales in {} days", days.len()),
+            _ => format!(
+                "{} in {} days, at most {} a day",
+                counted(all, "sale", "sales"),
+                days.len(),
+                grouped(most)
+            ),
         };
-        Self::drawn("Contributions a day", label, aside, &BAR_SERIES, &bars)
+        let aside = nothing(all, days.len());
+        Self::drawn("Sales a day", label, aside, &SALES_SERIES, &bars, grouped)
+    }
+
+    /// Draws the seller's share of sales by day and money.
+    pub(crate) fn of_shares(days: &[SalesDay]) -> Self {
+        let micro = |amount: MicroUsdc| u64::try_from(amount.0).unwrap_or(0);
+        let bars: Vec<_> = days
+            .iter()
+            .map(|day| {
+                let shares = vec![micro(day.share_by_credits), micro(day.share_by_wallet)];
+                (day.day.day(), shares)
+            })
+            .collect();
+        let (all, most) = sums(&bars);
+        let label = match all {
+            0 => format!("No share of sales in {} days", days.len()),
+            _ => format!(
+                "Share of sales a day over {} days, {} in all, at most {} a day",
+                days.len(),
+                dollars(all),
+                dollars(most)
+            ),
+        };
+        let aside = nothing(all, days.len());
+        Self::drawn("Your share of sales a day", label, aside, &SALES_SERIES, &bars, dollars)
     }
 
     /// Draws one count a bar. `aside` says which bars they are.
@@ -100,16 +145,17 @@ impl Bars {
         let bars: Vec<_> = bars.iter().map(|bar| (bar.name.clone(), vec![bar.count])).collect();
         let (all, most) = sums(&bars);
         let label = format!("{heading}, {aside}: {} in all, at most {}", grouped(all), grouped(most));
-        Self::drawn(heading, label, aside, &[("new", "b1")], &bars)
+        Self::drawn(heading, label, aside, &[("new", "b1")], &bars, grouped)
     }
 
-    /// Draws bars with their names, each with a count for each of the series.
+    /// Draws bars with their names, each with a count for each of the series, which `words` says.
     fn drawn(
         heading: &'static str,
         label: String,
         aside: String,
         series: &'static [(&'static str, &'static str)],
         bars: &[(String, Vec<u64>)],
+        words: fn(u64) -> String,
     ) -> Self {
         let (all, most) = sums(bars);
         // At least 2, because the axis also names the half of the top, which must be a whole number.
@@ -141,15 +187,15 @@ impl Bars {
                 });
             }
             let parts: Vec<_> = counts
-                .map(|((name, _), count)| format!("{} {name}", grouped(*count)))
+                .map(|((name, _), count)| format!("{} {name}", words(*count)))
                 .collect();
-            let words = if parts.is_empty() {
+            let says = if parts.is_empty() {
                 "none".to_owned()
             } else {
                 parts.join(", ")
             };
             columns.push(DrawnBar {
-                title: format!("{name}: {words}"),
+                title: format!("{name}: {says}"),
                 x: decimal(x),
                 pieces,
             });
@@ -160,13 +206,27 @@ impl Bars {
             label,
             is_empty: all == 0,
             aside,
-            top: grouped(top),
-            middle: grouped(top / 2),
+            top: words(top),
+            middle: words(top / 2),
             width: decimal(width),
             columns,
             ticks: ticks(bars),
             series,
         }
+    }
+}
+
+/// Returns an amount of micro-USDC in dollars.
+fn dollars(micro: u64) -> String {
+    format!("${}", MicroUsdc(i64::try_from(micro).unwrap_or(i64::MAX)))
+}
+
+/// Returns what stands beside a chart without bars.
+fn nothing(all: u64, days: usize) -> String {
+    if all == 0 {
+        format!("none in {days} days")
+    } else {
+        String::new()
     }
 }
 

@@ -107,8 +107,11 @@ impl FlowStep {
         self.before - self.after
     }
 
-    /// Returns the height of the plate, which hangs above the water.
+    /// Returns the height of the plate, which hangs above the water. Where no row came, the gate is open.
     const fn plate(&self) -> Tenths {
+        if self.before == 0 {
+            return Tenths(140);
+        }
         self.high.minus(72)
     }
 

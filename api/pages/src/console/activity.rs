@@ -23,7 +23,7 @@ pub struct ActivityPage {
 }
 
 /// Party that made a change.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangeActor {
     /// The person at the console.
     Person,

@@ -4,15 +4,17 @@ use askama::Template;
 use types::ApprovalId;
 use types::money::MicroUsdc;
 
-use super::{ActivityRow, ChangeActor, ContributionRow};
-use crate::chart::{Bars, DayCount, RowFlow};
+use super::{ActivityRow, ChangeActor, EarnedMoney, SpentMoney};
+use crate::allowance::Allowance;
+use crate::chart::{Bars, DayCount, RowFlow, SalesDay};
 use crate::chrome::{PageLayout, Theme};
 use crate::filters;
-use crate::number::grouped;
+use crate::number::{counted, grouped};
+use crate::spend::CreditBalance;
 use crate::time::Instant;
 use crate::words::{StateMark, isolate};
 
-/// Page at `GET /console`.
+/// Page at `GET /console`. Form: `POST /console/steps/hide`.
 #[derive(Debug, Template)]
 #[template(path = "console/overview.html")]
 pub struct OverviewPage {
@@ -24,29 +26,203 @@ pub struct OverviewPage {
     pub since: Instant,
     /// Matters that need the person, most urgent first.
     pub attention: Vec<Attention>,
-    /// Number of active agents. Without any, the page shows the first steps.
-    pub agents: u32,
-    /// Most agents that an operator may have.
-    pub agent_limit: u32,
+    /// What goes on without the person.
+    pub also: Vec<GoodToKnow>,
+    /// First steps, while there are some to do.
+    pub steps: Option<FirstSteps>,
+    /// Credits of the account.
+    pub credits: CreditBalance,
+    /// Purchases with credits in 30 days.
+    pub spent: SpentMoney,
+    /// Shares of sales.
+    pub earned: EarnedMoney,
+    /// Bytes sent in the UTC month, and those that may be.
+    pub egress: Allowance,
+    /// Bytes stored, and those that may be.
+    pub storage: Allowance,
+    /// Contributions to public datasets of the UTC day.
+    pub contributions: Allowance,
+    /// Points of all agents of the operator.
+    pub points: i64,
+    /// Number of active agents, and the most there may be.
+    pub agents: Allowance,
     /// Number of datasets that the operator maintains.
     pub datasets: u64,
     /// Number of records in them.
     pub records: u64,
-    /// Number of contributions in the last 24 hours.
-    pub contributions: u64,
-    /// Rows of the last 24 hours, gate by gate.
+    /// Rows of the last 24 hours, check by check.
     pub flow: RowFlow,
     /// Contributions of the last 14 days, oldest first.
     pub days: Vec<DayCount>,
-    /// Latest contributions of all datasets.
-    pub latest: Vec<ContributionRow>,
-    /// Latest rows of the audit trail.
-    pub activity: Vec<ActivityRow>,
+    /// Sales of the last 14 days, oldest first, days without one too.
+    pub sales: Vec<SalesDay>,
+    /// Latest rows of the trail, repeated ones as one.
+    pub events: Vec<EventGroup>,
 }
 
 impl OverviewPage {
     fn bars(&self) -> Bars {
         Bars::of_contributions(&self.days)
+    }
+
+    fn sold(&self) -> Bars {
+        Bars::of_sales(&self.sales)
+    }
+
+    /// Returns true for a person who has just come.
+    fn is_new(&self) -> bool {
+        self.steps.is_some_and(|steps| !steps.has_agent && !steps.has_item)
+    }
+
+    /// Returns the points with separators.
+    fn points(&self) -> String {
+        let sign = if self.points < 0 { "−" } else { "" };
+        format!("{sign}{}", grouped(self.points.unsigned_abs()))
+    }
+}
+
+/// First steps of a new account.
+#[derive(Clone, Copy, Debug)]
+pub struct FirstSteps {
+    /// Time at which the e-mail address was confirmed.
+    pub confirmed_at: Option<Instant>,
+    /// True if there is an agent.
+    pub has_agent: bool,
+    /// True if something was bought or published.
+    pub has_item: bool,
+    /// True if there is a payout address, in force or not.
+    pub has_address: bool,
+}
+
+impl FirstSteps {
+    const fn all(self) -> [bool; 4] {
+        [
+            self.confirmed_at.is_some(),
+            self.has_agent,
+            self.has_item,
+            self.has_address,
+        ]
+    }
+
+    /// Returns the number of steps that are done.
+    fn done(&self) -> usize {
+        self.all().into_iter().filter(|done| *done).count()
+    }
+
+    /// Returns the class of a step, from 0: done, the next one, or neither.
+    fn class(&self, step: usize) -> &'static str {
+        let all = self.all();
+        let next = all.iter().position(|done| !done);
+        match all.get(step) {
+            Some(true) => "done",
+            _ if next == Some(step) => "now",
+            _ => "",
+        }
+    }
+}
+
+/// What goes on without the person, in one line.
+#[derive(Clone, Debug)]
+pub struct GoodToKnow {
+    /// The line.
+    pub what: String,
+    /// Page about it.
+    pub href: String,
+}
+
+impl GoodToKnow {
+    /// Batch or upload that waits to be judged.
+    pub fn held(id: &str, dataset: &str, records: u64, resumes_at: Option<Instant>) -> Self {
+        let again = match resumes_at {
+            Some(at) => format!("goes on at about {} by itself", at.text("%H:%M UTC")),
+            None => "goes on by itself".to_owned(),
+        };
+        Self {
+            what: format!(
+                "A batch of {} rows for {} waits to be judged and {again}",
+                grouped(records),
+                isolate(dataset)
+            ),
+            href: format!("/console/contributions/{id}"),
+        }
+    }
+
+    /// Downloads of which little is left this month.
+    pub fn downloads(egress: &Allowance) -> Self {
+        Self {
+            what: format!("Downloads are at {} % of what this month may have", egress.share()),
+            href: "/console/quota".to_owned(),
+        }
+    }
+
+    /// Request on the board that an item of the operator may answer.
+    pub fn request(id: &str, title: &str) -> Self {
+        Self {
+            what: format!("Somebody asks for {}; an item of yours may be it", isolate(title)),
+            href: format!("/requests/{id}"),
+        }
+    }
+}
+
+/// Rows of the trail that say the same of a day.
+#[derive(Clone, Debug)]
+pub struct EventGroup {
+    /// Time of the first.
+    pub from: Instant,
+    /// Time of the last.
+    pub to: Instant,
+    /// Number of rows.
+    pub count: u64,
+    /// The latest row.
+    pub row: ActivityRow,
+    /// True for the first group of its day in the list.
+    pub begins_day: bool,
+}
+
+impl EventGroup {
+    /// Groups rows, newest first, by day, actor, operation and subject; at most `most` groups.
+    pub fn of(rows: Vec<ActivityRow>, most: usize) -> Vec<Self> {
+        let mut groups: Vec<Self> = Vec::new();
+        for row in rows {
+            let day = |at: Instant| at.text("%Y-%m-%d");
+            let same = groups.iter_mut().find(|group| {
+                day(group.to) == day(row.at)
+                    && group.row.actor == row.actor
+                    && group.row.operation == row.operation
+                    && group.row.subject == row.subject
+            });
+            if let Some(group) = same {
+                group.from = row.at;
+                group.count += 1;
+                continue;
+            }
+            let begins_day = groups.last().is_none_or(|last| day(last.to) != day(row.at));
+            groups.push(Self {
+                from: row.at,
+                to: row.at,
+                count: 1,
+                row,
+                begins_day,
+            });
+        }
+        groups.truncate(most);
+        groups
+    }
+
+    /// Returns the times of the first and the last, such as `08:02 to 11:21`.
+    fn times(&self) -> String {
+        let time = |at: Instant| at.text("%H:%M");
+        if self.from == self.to {
+            time(self.to)
+        } else {
+            format!("{} to {}", time(self.from), time(self.to))
+        }
+    }
+
+    /// Returns the subject, unless it is an id that says nothing to a person.
+    fn subject(&self) -> Option<&str> {
+        let is_id = |subject: &&str| subject.len() == 36 && subject.bytes().filter(|byte| *byte == b'-').count() == 4;
+        self.row.subject.as_deref().filter(|subject| !is_id(subject))
     }
 }
 
@@ -74,7 +250,7 @@ impl Attention {
     pub fn claim(agent: &str, since: Instant, expires_at: Instant) -> Self {
         Self {
             mark: StateMark::Hold,
-            word: "claim".to_owned(),
+            word: "wants to join".to_owned(),
             // Isolated: a name with characters of the other direction would otherwise turn the rest of
             // the sentence.
             what: format!("An agent that calls itself {} wants to join", isolate(agent)),
@@ -108,19 +284,41 @@ impl Attention {
         }
     }
 
-    /// Batch or upload that waits to be judged.
-    pub fn held(id: &str, dataset: &str, records: u64, since: Instant, resumes_at: Option<Instant>) -> Self {
-        let again = match resumes_at {
-            Some(at) => format!("it is judged again at about {}", at.plain()),
-            None => "it goes on by itself".to_owned(),
-        };
+    /// Earnings that nothing can be paid out of, since there is no address.
+    pub fn payout(ready: MicroUsdc, now: Instant) -> Self {
         Self {
             mark: StateMark::Hold,
-            word: "held".to_owned(),
-            what: format!("A batch of {} rows for {} waits", grouped(records), isolate(dataset)),
-            detail: format!("Nothing is lost; {again}."),
-            href: format!("/console/contributions/{id}"),
-            action: "See batch".to_owned(),
+            word: "payout".to_owned(),
+            what: "Say where your earnings go".to_owned(),
+            detail: format!("${ready} in test USDC is ready. Without an address nothing is ever paid out."),
+            href: "/console/money#payout".to_owned(),
+            action: "Enter an address".to_owned(),
+            since: now,
+        }
+    }
+
+    /// Item that was taken down and whose owner has not answered.
+    pub fn takedown(kind: &str, item: &str, reason: &str, at: Instant) -> Self {
+        Self {
+            mark: StateMark::Bad,
+            word: "taken down".to_owned(),
+            what: format!("Your {kind} {} is down", isolate(item)),
+            detail: format!("The reason: {reason}. A moderator reads your answer beside the report."),
+            href: "/console/moderation".to_owned(),
+            action: "Answer".to_owned(),
+            since: at,
+        }
+    }
+
+    /// Reports that wait for a moderator.
+    pub fn reports(count: u64, since: Instant) -> Self {
+        Self {
+            mark: StateMark::Hold,
+            word: "reports".to_owned(),
+            what: format!("{} for a moderator", counted(count, "report waits", "reports wait")),
+            detail: "The oldest comes first.".to_owned(),
+            href: "/console/moderation".to_owned(),
+            action: "Decide".to_owned(),
             since,
         }
     }
@@ -142,7 +340,7 @@ impl Attention {
     pub fn dead(id: &str, dataset: &str, at: Instant) -> Self {
         Self {
             mark: StateMark::Bad,
-            word: "dead letter".to_owned(),
+            word: "failed".to_owned(),
             what: format!("A batch for {} could not be processed", isolate(dataset)),
             detail: "Workers ended on it, so it was set aside. Send it again in smaller pieces.".to_owned(),
             href: format!("/console/contributions/{id}"),
@@ -151,29 +349,77 @@ impl Attention {
         }
     }
 
-    /// Request on the board that an item of the operator may answer.
-    pub fn request(id: &str, title: &str, since: Instant) -> Self {
-        Self {
-            mark: StateMark::Hold,
-            word: "request".to_owned(),
-            what: format!("Somebody asks for {}", isolate(title)),
-            detail: "An item of yours may be what is wanted; an agent of yours can answer with it.".to_owned(),
-            href: format!("/requests/{id}"),
-            action: "See request".to_owned(),
-            since,
-        }
-    }
-
     /// Letter that could not be sent.
     pub fn letter(error: &str, at: Instant) -> Self {
         Self {
             mark: StateMark::Bad,
-            word: "letter".to_owned(),
-            what: "A letter to you could not be sent".to_owned(),
+            word: "e-mail".to_owned(),
+            what: "An e-mail to you could not be sent".to_owned(),
             detail: error.to_owned(),
             href: "/console/activity".to_owned(),
-            action: "See letters".to_owned(),
+            action: "See e-mails".to_owned(),
             since: at,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(minutes: i64, actor: ChangeActor, operation: &str, subject: &str) -> ActivityRow {
+        ActivityRow {
+            at: Instant(1_795_435_200_000_000 - minutes * 60_000_000),
+            actor,
+            operation: operation.to_owned(),
+            subject: Some(subject.to_owned()),
+            request_id: String::new(),
+        }
+    }
+
+    #[test]
+    fn repeated_rows_of_a_day_are_one_line() {
+        let agent = || ChangeActor::Agent("tide-gauge".to_owned());
+        let rows = vec![
+            row(12, agent(), "contribute_records", "tides"),
+            row(20, ChangeActor::Person, "create_claim_code", "x"),
+            row(72, agent(), "contribute_records", "tides"),
+            row(80, agent(), "contribute_records", "quays"),
+            row(13 * 60, agent(), "contribute_records", "tides"),
+        ];
+        let groups = EventGroup::of(rows.clone(), 9);
+        let shown: Vec<_> = groups
+            .iter()
+            .map(|group| (group.times(), group.count, group.subject(), group.begins_day))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ("10:48 to 11:48".to_owned(), 2, Some("tides"), true),
+                ("11:40".to_owned(), 1, Some("x"), false),
+                ("10:40".to_owned(), 1, Some("quays"), false),
+                ("23:00".to_owned(), 1, Some("tides"), true),
+            ]
+        );
+        assert_eq!(EventGroup::of(rows, 1).len(), 1);
+        let bought = row(
+            1,
+            ChangeActor::Person,
+            "approve_purchase",
+            "019a8d10-2c4e-7f11-8a07-b2f0e5d9c314",
+        );
+        assert_eq!(EventGroup::of(vec![bought], 9)[0].subject(), None);
+    }
+
+    #[test]
+    fn the_next_step_is_the_first_that_is_not_done() {
+        let steps = FirstSteps {
+            confirmed_at: Some(Instant(0)),
+            has_agent: false,
+            has_item: true,
+            has_address: false,
+        };
+        let classes: Vec<_> = (0..4).map(|step| steps.class(step)).collect();
+        assert_eq!((classes, steps.done()), (vec!["done", "now", "done", ""], 2));
     }
 }

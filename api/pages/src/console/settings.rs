@@ -1,4 +1,4 @@
-//! Account, sessions, tokens and payout address.
+//! Account, sessions and tokens.
 
 use askama::Template;
 
@@ -7,8 +7,7 @@ use crate::form::{Errors as _, FieldError};
 use crate::time::Instant;
 
 /// `GET /console/settings`. Forms: `POST /console/sessions/{id}/end`, `POST /console/sessions/end-others`,
-/// `POST /console/tokens` with `label`, `POST /console/tokens/{id}/revoke`, `POST /console/payout` with `address`,
-/// `POST /console/payout/cancel`, `POST /console/payout/prove` with `signature`, `POST /signin/again`.
+/// `POST /console/tokens` with `label`, `POST /console/tokens/{id}/revoke`.
 #[derive(Debug, Template)]
 #[template(path = "console/settings.html")]
 pub struct SettingsPage {
@@ -22,9 +21,9 @@ pub struct SettingsPage {
     pub tokens: Vec<TokenRow>,
     /// Label of a new token, as typed.
     pub token_label: String,
-    /// Payout address, and the change that waits.
-    pub payout: PayoutView,
-    /// Rules that the input breaks: fields `label`, `address` and `signature`.
+    /// Payout address in force; the page of money changes it.
+    pub payout: Option<String>,
+    /// Rules that the input breaks: field `label`.
     pub errors: Vec<FieldError>,
     /// Outcome of the last action, one sentence.
     pub notice: Option<String>,
@@ -79,25 +78,4 @@ pub struct TokenRow {
     pub label: Option<String>,
     /// Time of its creation.
     pub created_at: Instant,
-}
-
-/// Payout address, and the change that waits.
-#[derive(Clone, Debug, Default)]
-pub struct PayoutView {
-    /// Address that payouts go to now.
-    pub address: Option<String>,
-    /// Time at which its wallet proved itself by a signature.
-    pub proved_at: Option<Instant>,
-    /// Message that the wallet signs to prove itself; `None` where there is nothing to prove.
-    pub message: Option<String>,
-    /// Signature as the person typed it.
-    pub signature: String,
-    /// Address that comes into force later, and when.
-    pub pending: Option<(String, Instant)>,
-    /// True if the person signed in recently enough to change it.
-    // Without a fresh sign-in the page shows the way to one in place of the form, so that the change is
-    // not refused after it was typed.
-    pub is_fresh: bool,
-    /// Address as the person typed it.
-    pub typed: String,
 }

@@ -1,23 +1,20 @@
 //! Samples of the pages of the console.
 
-use types::SaleId;
-
-use super::checkout::{limits, spent, waiting};
-use super::{Book, NOW, Texts, agents, ago, ahead, collectors, person, publish};
+use super::checkout::spent;
+use super::{Book, Texts, agents, ago, ahead, collectors, money, overview, person, publish};
 use crate::console::{
-    AccountView, ActivityPage, ActivityRow, AgentsPage, AppRow, AppsPage, Attention, BoughtRow, ChangeActor,
-    ConsoleDatasetPage, ContributionPage, ContributionRow, ContributionState, ContributionsPage, DatasetFacts,
-    DatasetRow, DatasetsPage, DeletionForm, EntryRow, FeeRow, GateTally, HoldRow, JobRow, MoneyPage, NewAgentForm,
-    OverviewPage, PayoutView, PreviewRowsForm, SessionRow, SettingsPage, TokenRow, UploadRow, VerdictKind, VerdictRow,
-    VersionRow,
+    AccountView, ActivityPage, ActivityRow, AgentsPage, AppRow, AppsPage, ChangeActor, ConsoleDatasetPage,
+    ContributionPage, ContributionRow, ContributionState, ContributionsPage, DatasetFacts, DatasetRow, DatasetsPage,
+    DeletionForm, GateTally, JobRow, NewAgentForm, PreviewRowsForm, SessionRow, SettingsPage, TokenRow, UploadRow,
+    VerdictKind, VerdictRow, VersionRow,
 };
-use crate::{DayCount, Error, FieldError, GateLoss, Instant, RowFlow};
+use crate::{Error, FieldError, GateLoss, Instant, RowFlow};
 
 pub(super) const ID: &str = "019a8d10-2c4e-7f11-8a07-b2f0e5d9c314";
 pub(super) const DAY_MINUTES: i64 = 24 * 60;
 
 pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
-    book.add("console-overview", &overview(texts))?;
+    overview::add(book, texts)?;
     agents::add(book, texts)?;
     datasets(book, texts)?;
     contributions(book, texts)?;
@@ -31,7 +28,7 @@ pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             jobs: jobs(texts),
         },
     )?;
-    book.add("console-money", &money(texts))?;
+    money::add(book, texts)?;
     book.add("console-collectors", &collectors::some(texts))?;
     book.add("console-settings", &settings(texts, true))?;
     book.add("console-settings-stale", &settings(texts, false))?;
@@ -70,7 +67,7 @@ fn rows(texts: &Texts) -> Vec<ContributionRow> {
     ]
 }
 
-fn activity(texts: &Texts) -> Vec<ActivityRow> {
+pub(super) fn activity(texts: &Texts) -> Vec<ActivityRow> {
     let row = |minutes: i64, actor: ChangeActor, operation: &str, subject: Option<&str>| ActivityRow {
         at: ago(minutes),
         actor,
@@ -101,67 +98,6 @@ fn activity(texts: &Texts) -> Vec<ActivityRow> {
         ),
         row(12 * DAY_MINUTES, ChangeActor::Service, "expire_claims", None),
     ]
-}
-
-fn money(texts: &Texts) -> MoneyPage {
-    let entry = |kind: &str, subject: &str, amount: i64, after: i64| EntryRow {
-        at: ago(90),
-        kind: kind.to_owned(),
-        subject: subject.to_owned(),
-        agent: texts.name.clone(),
-        amount,
-        after,
-        is_given: kind == "given",
-    };
-    let day = |minutes: i64, sales: u64, share: i64| HoldRow {
-        day: ago(minutes),
-        sales,
-        share,
-    };
-    MoneyPage {
-        chrome: person("/console/money", texts, 3),
-        payable: 12_360_000,
-        held: 3_070_000,
-        disputed: 730_000,
-        paid: 0,
-        payout_threshold: 50_000,
-        holds: vec![day(-DAY_MINUTES, 9, 1_105_000), day(-3 * DAY_MINUTES, 4, 1_965_000)],
-        payout: Some("0x3fa9c5d04e2b7716c0de88b1a45f90c2e6d7481b".to_owned()),
-        credits: 3_580_000,
-        given: 600_000,
-        pack: 1_000_000,
-        top_up: format!("/paid/credits?operator={ID}"),
-        faucet: Some(5),
-        days: vec![day(DAY_MINUTES, 3, 1_140_000)],
-        kinds: vec!["sale".to_owned(), "grant".to_owned()],
-        kind: Some("sale".to_owned()),
-        entries: vec![
-            entry("sale", &texts.text, -250_000, 3_580_000),
-            entry("given", "", 600_000, 600_000),
-        ],
-        next: Some("/console/money?cursor=1.1".to_owned()),
-        is_later: true,
-        waiting: vec![
-            waiting(texts, Some(4), Some(texts.text.clone())),
-            waiting(texts, None, None),
-        ],
-        limits: limits(texts),
-        bought: vec![BoughtRow {
-            sale: SaleId::from_bytes([7; 16]),
-            title: texts.text.clone(),
-            kind: "dataset".to_owned(),
-            version: Some(62),
-            at: ago(600),
-            paid_with: "credits".to_owned(),
-            price: 500_000,
-            refunded: false,
-        }],
-        fees: vec![FeeRow {
-            price: 250_000,
-            fee: 45_000,
-            share: 205_000,
-        }],
-    }
 }
 
 fn jobs(texts: &Texts) -> Vec<JobRow> {
@@ -196,42 +132,6 @@ pub(super) fn flow(texts: &Texts) -> RowFlow {
         ],
         waiting: 84,
         rejected: 1_088,
-    }
-}
-
-fn days() -> Vec<DayCount> {
-    let counts = [42, 51, 38, 0, 44, 47, 12, 39, 61, 55, 40, 48, 52, 21];
-    let day = |(at, merged): (i64, u64)| DayCount {
-        day: ago((13 - at) * DAY_MINUTES),
-        merged,
-        waiting: merged / 13,
-        rejected: merged / 7,
-    };
-    (0_i64..).zip(counts).map(day).collect()
-}
-
-fn overview(texts: &Texts) -> OverviewPage {
-    OverviewPage {
-        chrome: person("/console", texts, 5),
-        operator: "Harbour Lab".to_owned(),
-        since: ago(52 * DAY_MINUTES),
-        attention: vec![
-            Attention::claim(&texts.name, ago(166), ahead(21 * 60)),
-            Attention::held(ID, &texts.word, 500, ago(16), Some(ahead(70))),
-            Attention::rejected(ID, "sea-surface-temp", &texts.text, ago(38)),
-            Attention::dead(ID, "sea-surface-temp", ago(240)),
-            Attention::request(ID, &texts.text, ago(50)),
-            Attention::letter("the server refused the address", ago(40)),
-        ],
-        agents: 3,
-        agent_limit: 5,
-        datasets: 2,
-        records: 1_281_430,
-        contributions: 1_263,
-        flow: flow(texts),
-        days: days(),
-        latest: rows(texts),
-        activity: activity(texts),
     }
 }
 
@@ -398,7 +298,6 @@ fn settings(texts: &Texts, is_fresh: bool) -> SettingsPage {
             texts.text.clone()
         },
     };
-    let address = || "0x3fA9c5d04e2B7716c0dE88b1a45F90C2e6D7481b".to_owned();
     SettingsPage {
         chrome: person("/console/settings", texts, 5),
         account: AccountView {
@@ -424,20 +323,9 @@ fn settings(texts: &Texts, is_fresh: bool) -> SettingsPage {
             },
         ],
         token_label: texts.word.clone(),
-        payout: PayoutView {
-            message: is_fresh.then(|| {
-                let wallet = "0x3fA9c5d04e2B7716c0dE88b1a45F90C2e6D7481b";
-                format!("The wallet {wallet} is of this account at sluice.example.")
-            }),
-            signature: texts.word.clone(),
-            address: Some(address()),
-            proved_at: (!is_fresh).then_some(NOW),
-            pending: is_fresh.then(|| (address(), ahead(3_000))),
-            is_fresh,
-            typed: texts.word.clone(),
-        },
+        payout: is_fresh.then(|| "0x3fA9c5d04e2B7716c0dE88b1a45F90C2e6D7481b".to_owned()),
         errors: if is_fresh {
-            vec![FieldError::new("address", "address: 0x and 40 hexadecimal digits")]
+            vec![FieldError::new("label", "Must be one line.")]
         } else {
             Vec::new()
         },
@@ -476,28 +364,8 @@ fn apps(texts: &Texts) -> AppsPage {
 pub(super) fn add_empty(book: &mut Book) -> Result<(), Error> {
     let texts = Texts::usual();
     let chrome = |path: &str| person(path, &texts, 0);
-    let days = days().into_iter().map(|day| DayCount {
-        merged: 0,
-        waiting: 0,
-        rejected: 0,
-        ..day
-    });
-    book.add(
-        "console-overview",
-        &OverviewPage {
-            chrome: chrome("/console"),
-            attention: Vec::new(),
-            agents: 0,
-            datasets: 0,
-            records: 0,
-            contributions: 0,
-            flow: RowFlow::default(),
-            days: days.collect(),
-            latest: Vec::new(),
-            activity: Vec::new(),
-            ..overview(&texts)
-        },
-    )?;
+    overview::add_empty(book)?;
+    money::add_empty(book)?;
     book.add(
         "console-agents",
         &AgentsPage {

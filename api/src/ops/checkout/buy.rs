@@ -16,7 +16,7 @@ use crate::call::operation::Operations;
 use crate::call::spec::{GuardedItem, Spec};
 use crate::call::view::PageResponse;
 use crate::call::visit;
-use crate::config::top_up_path;
+use crate::config::ADD_CREDIT_PATH;
 use crate::error::ApiError;
 use crate::ids;
 use crate::ops::page_kit::{id, missing, page_layout};
@@ -237,7 +237,7 @@ async fn account(cx: &Cx, operator: OperatorId) -> Result<BuyerAccount, ApiError
     Ok(BuyerAccount {
         credits: spend_lines::credits(cx, operator).await?,
         agents: spend_lines::agents(cx, operator).await?,
-        top_up: top_up_path(operator),
+        top_up: ADD_CREDIT_PATH.to_owned(),
     })
 }
 

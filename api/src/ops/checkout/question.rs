@@ -16,7 +16,7 @@ use crate::call::operation::Operations;
 use crate::call::spec::Spec;
 use crate::call::view::PageResponse;
 use crate::codes::ErrorCode;
-use crate::config::top_up_path;
+use crate::config::ADD_CREDIT_PATH;
 use crate::error::ApiError;
 use crate::ops::page_kit::{id, instant, missing, page, page_layout};
 use crate::ops::spend_lines;
@@ -115,7 +115,7 @@ async fn show(cx: Cx, input: QuestionPath) -> Result<PageResponse, ApiError> {
         asked_at: instant(asked.asked_at),
         expires_at: instant(asked.expires_at),
         credits: spend_lines::credits(&cx, operator).await?,
-        top_up: top_up_path(operator),
+        top_up: ADD_CREDIT_PATH.to_owned(),
     })
 }
 

@@ -1,108 +1,78 @@
-//! Page of the money of an operator, and its journal as a table for a spreadsheet.
+//! Page of the money of an operator, and its lists as tables for a spreadsheet.
 //!
-//! Invariant: a cell of the table never begins with a character that a spreadsheet takes for a formula.
+//! Invariant: a cell of a table never begins with a character that a spreadsheet takes for a formula.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod lists;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use http::header::{self, HeaderValue};
 use oauth::Scope;
-use pages::console::{BoughtRow, EntryRow, FeeRow, HoldRow, MoneyPage, WaitingPurchase};
-use pages::{SpendOwnerName, SpendRow};
-use pay::EventKind;
-use schemars::JsonSchema;
-use serde::Deserialize;
-use store::{AppConnection, Entry, EntryCursor, EntryFilter, PurchaseApproval, Sale, SaleState, SpendOwner};
+use pages::console::{EarnedMoney, FeeRow, HoldRow, MoneyPage, SpentMoney, WaitingPurchase};
+use pages::{FieldError, SalesDay, SpendOwnerName, SpendRow};
+use store::{AppConnection, Balances, PurchaseApproval, SaleState, SpendOwner};
 use types::money::MicroUsdc;
 use types::render::csv::CsvReader;
 use types::vocabulary::ItemKind;
 use types::{OperatorId, Timestamp};
 
+use self::lists::{SalesChoice, SpendingChoice};
+use super::payout;
 use crate::call::answer::{BodyMedia, StreamedAnswer};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::view::PageResponse;
-use crate::config::top_up_path;
 use crate::error::ApiError;
-use crate::ops::page_kit::{PAGE_ROWS, instant, page, page_layout};
+use crate::ops::page_kit::{instant, page, page_layout};
 use crate::ops::spend_lines;
-use crate::rules::settlement::faucet;
+
+use self::lists::MoneyQuery;
 
 const PATH: &str = "/console/money";
-/// Days of the table of shares.
+/// Days of the chart and of what was spent.
 const DAYS: i64 = 30;
 /// Sales that are looked at for the days on which shares are released.
 const HELD: u32 = 1_000;
 /// Purchases that wait for the person and are listed: as many as five agents may have.
 const WAITING: u32 = 100;
-/// Bought items that are listed.
-const BOUGHT: u32 = 100;
+/// Payouts that are listed.
+const PAYOUTS: u32 = 12;
 /// Rows of a table for a spreadsheet.
 const CSV_ROWS: u32 = 10_000;
 /// Prices whose fee is shown.
 const PRICES: [i64; 5] = [100_000, 250_000, 1_000_000, 2_500_000, 20_000_000];
-/// Kinds of events that move credits.
-const KINDS: [EventKind; 9] = [
-    EventKind::Sale,
-    EventKind::TrialSale,
-    EventKind::Pack,
-    EventKind::Grant,
-    EventKind::Given,
-    EventKind::EgressBlock,
-    EventKind::StorageDay,
-    EventKind::UsageRefund,
-    EventKind::DisputeWon,
-];
 
 pub(super) fn add(table: &mut Operations) {
     table.add(page("money_page", PATH, "Money"), &[], show);
     table.add(
-        page("money_csv", "/console/money.csv", "Journal of credits as a table"),
+        page("money_csv", "/console/money.csv", "Spending and credit as a table"),
         &[],
-        csv,
+        spending_csv,
+    );
+    table.add(
+        page("sales_csv", "/console/money/sales.csv", "Sales as a table"),
+        &[],
+        sales_csv,
     );
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct MonthChoice {
-    /// Kind of the entries; empty for all.
-    #[schemars(length(max = 40))]
-    kind: Option<String>,
-    /// Position in the journal, from the page before.
-    #[schemars(length(max = 64))]
-    cursor: Option<String>,
+async fn show(cx: Cx, input: MoneyQuery) -> Result<PageResponse, ApiError> {
+    let (sales, spending) = (input.sales()?, input.spending(cx.now)?);
+    PageResponse::page(&shown(&cx, &sales, &spending).await?)
 }
 
-impl MonthChoice {
-    fn filter(&self) -> Result<EntryFilter, ApiError> {
-        let kind = match self.kind.as_deref() {
-            None | Some("") => None,
-            Some(word) => {
-                Some(EventKind::parse(word).ok_or_else(|| ApiError::invalid("/kind", "is no kind of entry"))?)
-            }
-        };
-        Ok(EntryFilter {
-            kind,
-            ..EntryFilter::default()
-        })
-    }
-
-    fn cursor(&self) -> Result<EntryCursor, ApiError> {
-        match &self.cursor {
-            None => Ok(EntryCursor::NEWEST),
-            Some(text) => text
-                .parse()
-                .map_err(|_error| ApiError::invalid("/cursor", "must be the position of a page")),
-        }
-    }
+/// Returns the page after a form of the payout address that was not accepted.
+pub(super) async fn with_errors(cx: &Cx, errors: Vec<FieldError>) -> Result<MoneyPage, ApiError> {
+    let mut page = shown(cx, &SalesChoice::default(), &SpendingChoice::default()).await?;
+    page.errors = errors;
+    Ok(page)
 }
 
-async fn show(cx: Cx, input: MonthChoice) -> Result<PageResponse, ApiError> {
+async fn shown(cx: &Cx, sales: &SalesChoice, spending: &SpendingChoice) -> Result<MoneyPage, ApiError> {
     let operator = cx.the_operator()?;
-    let (filter, cursor) = (input.filter()?, input.cursor()?);
     let (tariff, money) = (&cx.app.pay, cx.app.store.money());
     let asset = &tariff.asset;
-    let balances = money.balances(asset, operator).await?;
     let held = money.sales_of(asset, operator, SaleState::Held, HELD).await?;
     let mut holds: BTreeMap<i64, (u64, i64)> = BTreeMap::new();
     for sale in &held.sales {
@@ -110,103 +80,98 @@ async fn show(cx: Cx, input: MonthChoice) -> Result<PageResponse, ApiError> {
         *sales += 1;
         *share += sale.share.0;
     }
-    let from = Timestamp::of_day(cx.now.day() - DAYS + 1);
-    let days = money.sales_by_day(asset, operator, from, cx.now.next_day()).await?;
-    let (entries, next) = money.journal(asset, operator, filter, cursor, PAGE_ROWS).await?;
-    let payout = cx.app.store.accounts().payout(operator, cx.now).await?;
-    let sales = money.bought_by(operator, BOUGHT).await?;
-    let titles = titles(&cx, &entries, &sales).await?;
     let waiting = money.approvals_waiting(operator, WAITING, cx.now).await?;
-    let kind = filter.kind.map(|kind| kind.as_str().to_owned());
-    let chosen = kind.as_ref().map(|kind| format!("kind={kind}&")).unwrap_or_default();
-    let row = |day: i64, sales, share| HoldRow {
-        day: instant(Timestamp::of_day(day)),
-        sales,
-        share,
-    };
-    PageResponse::page(&MoneyPage {
-        chrome: page_layout(&cx).await?,
-        payable: balances.payable.0,
-        held: balances.held.0,
-        disputed: balances.disputed.0,
-        paid: money.paid_out(asset, operator).await?.0,
-        payout_threshold: tariff.payout_threshold.0,
+    let balances = money.balances(asset, operator).await?;
+    let payout = payout::view(cx, operator).await?;
+    Ok(MoneyPage {
+        chrome: page_layout(cx).await?,
+        credits: pages::CreditBalance {
+            bought: balances.credits,
+            given: balances.given,
+        },
+        spent: spent(cx, operator).await?,
+        earned: earned(cx, operator, &balances).await?,
         holds: holds
             .into_iter()
-            .map(|(day, (sales, share))| row(day, sales, share))
+            .map(|(day, (sales, share))| HoldRow {
+                day: instant(Timestamp::of_day(day)),
+                sales,
+                share: MicroUsdc(share),
+            })
             .collect(),
-        payout: payout.address,
-        credits: balances.credits.0,
-        given: balances.given.0,
-        pack: tariff.pack.0,
-        top_up: top_up_path(operator),
-        faucet: cx.app.payments.is_built_in.then_some(faucet::GIFT),
-        days: days
-            .into_iter()
-            .rev()
-            .map(|(day, sales, share)| row(day, sales, share.0))
-            .collect(),
-        kinds: KINDS.iter().map(|kind| kind.as_str().to_owned()).collect(),
-        kind,
-        entries: named(&cx, operator, entries, &titles).await?,
-        next: next.map(|next| format!("{PATH}?{chosen}cursor={next}")),
-        is_later: input.cursor.is_some(),
+        days: sales_days(cx, operator, DAYS).await?,
         waiting: waiting.into_iter().map(waits).collect(),
-        limits: limits(&cx, operator).await?,
-        bought: sales.into_iter().map(|sale| bought(sale, &titles)).collect(),
+        payout,
+        payouts: payout::rows(cx, operator, PAYOUTS).await?,
+        sales: lists::sales(cx, operator, sales).await?,
+        spending: lists::spending(cx, operator, spending).await?,
+        limits: limits(cx, operator).await?,
         fees: PRICES
             .into_iter()
             .map(|price| {
                 let split = tariff.fee.split(MicroUsdc(price));
                 FeeRow {
-                    price,
-                    fee: split.fee.0,
-                    share: split.share.0,
+                    price: MicroUsdc(price),
+                    fee: split.fee,
+                    share: split.share,
                 }
             })
             .collect(),
+        errors: Vec::new(),
     })
 }
 
-/// Returns the titles of the items of a page, by their ids.
-async fn titles(cx: &Cx, entries: &[Entry], sales: &[Sale]) -> Result<HashMap<String, String>, ApiError> {
-    let subjects = entries.iter().filter(|entry| is_of_item(entry));
-    let subjects = subjects.map(|entry| &entry.subject);
-    let items: BTreeSet<&String> = subjects.chain(sales.iter().map(|sale| &sale.item)).collect();
-    let items: Vec<String> = items.into_iter().cloned().collect();
-    Ok(cx.app.store.money().titles(&items).await?)
+/// Returns what an operator spent on purchases with credits in 30 days.
+pub(super) async fn spent(cx: &Cx, operator: OperatorId) -> Result<SpentMoney, ApiError> {
+    let from = cx.now.minus(Duration::from_hours(30 * 24));
+    let spent = cx
+        .app
+        .store
+        .money()
+        .spent_since(&cx.app.pay.asset, operator, from)
+        .await?;
+    Ok(SpentMoney {
+        purchases: spent.purchases,
+        sum: spent.sum,
+    })
 }
 
-/// Returns true if the subject of an entry is an item.
-const fn is_of_item(entry: &Entry) -> bool {
-    matches!(
-        entry.kind,
-        EventKind::Sale | EventKind::TrialSale | EventKind::DisputeWon
-    )
+/// Returns the shares of the sales of an operator.
+pub(super) async fn earned(cx: &Cx, operator: OperatorId, balances: &Balances) -> Result<EarnedMoney, ApiError> {
+    let store = &cx.app.store;
+    let payout = store.accounts().payout(operator, cx.now).await?;
+    Ok(EarnedMoney {
+        payable: balances.payable,
+        held: balances.held,
+        disputed: balances.disputed,
+        on_its_way: balances.payout_pending,
+        paid: store.money().paid_out(&cx.app.pay.asset, operator).await?,
+        threshold: cx.app.pay.payout_threshold,
+        has_address: payout.address.is_some() && payout.next.is_none(),
+    })
 }
 
-/// Returns entries with the titles of items and the names of agents.
-async fn named(
-    cx: &Cx,
-    operator: OperatorId,
-    entries: Vec<Entry>,
-    titles: &HashMap<String, String>,
-) -> Result<Vec<EntryRow>, ApiError> {
-    let agents = cx.app.store.accounts().agents_of(operator, cx.now).await?;
-    let rows = entries.into_iter().map(|entry| {
-        let title = titles.get(&entry.subject).filter(|_| is_of_item(&entry)).cloned();
-        let agent = agents.iter().find(|agent| agent.id.to_string() == entry.actor);
-        EntryRow {
-            at: instant(entry.at),
-            kind: entry.kind.as_str().to_owned(),
-            subject: title.unwrap_or(entry.subject),
-            agent: agent.map_or(entry.actor, |agent| agent.name.clone()),
-            amount: entry.amount.0,
-            after: entry.after.0,
-            is_given: entry.account == pay::AccountKind::Given,
+/// Returns the sales of the last days, today's last, days without one too.
+pub(super) async fn sales_days(cx: &Cx, operator: OperatorId, days: i64) -> Result<Vec<SalesDay>, ApiError> {
+    let first = cx.now.day() - days + 1;
+    let (from, to) = (Timestamp::of_day(first), cx.now.next_day());
+    let found = cx
+        .app
+        .store
+        .money()
+        .days_of_sales(&cx.app.pay.asset, operator, from, to)
+        .await?;
+    let day = |number: i64| {
+        let of = found.iter().find(|day| day.day == number).copied().unwrap_or_default();
+        SalesDay {
+            day: instant(Timestamp::of_day(number)),
+            by_credits: of.by_credits,
+            by_wallet: of.by_wallet,
+            share_by_credits: of.share_by_credits,
+            share_by_wallet: of.share_by_wallet,
         }
-    });
-    Ok(rows.collect())
+    };
+    Ok((first..first + days).map(day).collect())
 }
 
 /// Returns a purchase that waits for the person's yes.
@@ -257,19 +222,6 @@ async fn limits(cx: &Cx, operator: OperatorId) -> Result<Vec<SpendRow>, ApiError
     Ok(rows)
 }
 
-fn bought(sale: Sale, titles: &HashMap<String, String>) -> BoughtRow {
-    BoughtRow {
-        sale: sale.id,
-        title: titles.get(&sale.item).cloned().unwrap_or(sale.item),
-        kind: sale.kind.as_str().to_owned(),
-        version: (sale.kind == ItemKind::Dataset).then_some(sale.version),
-        at: instant(sale.sold_at),
-        paid_with: sale.paid_with.as_str().to_owned(),
-        price: sale.price.0,
-        refunded: matches!(sale.state, SaleState::Refunded | SaleState::TrialRefunded),
-    }
-}
-
 /// A table of comma-separated values (RFC 4180).
 struct CsvTable;
 
@@ -277,23 +229,15 @@ impl BodyMedia for CsvTable {
     const TYPE: &'static str = "text/csv; charset=utf-8";
 }
 
-async fn csv(cx: Cx, input: MonthChoice) -> Result<StreamedAnswer<CsvTable>, ApiError> {
-    let operator = cx.the_operator()?;
-    let money = cx.app.store.money();
-    let (entries, _) = money
-        .journal(&cx.app.pay.asset, operator, input.filter()?, input.cursor()?, CSV_ROWS)
-        .await?;
-    let mut text = Vec::from("at,kind,item,agent,account,amount_micro,balance_micro\r\n");
-    for entry in entries {
-        let cells = [
-            entry.at.to_string(),
-            entry.kind.as_str().to_owned(),
-            entry.subject,
-            entry.actor,
-            entry.account.as_str().to_owned(),
-            entry.amount.0.to_string(),
-            entry.after.0.to_string(),
-        ];
+/// Returns a table with its head as a file.
+fn csv<const N: usize>(
+    head: &str,
+    name: &'static str,
+    rows: impl Iterator<Item = [String; N]>,
+) -> StreamedAnswer<CsvTable> {
+    let mut text = Vec::from(head);
+    text.extend_from_slice(b"\r\n");
+    for cells in rows {
         for (index, cell) in cells.iter().enumerate() {
             if index > 0 {
                 text.push(b',');
@@ -303,9 +247,60 @@ async fn csv(cx: Cx, input: MonthChoice) -> Result<StreamedAnswer<CsvTable>, Api
         text.extend_from_slice(b"\r\n");
     }
     let mut answer = StreamedAnswer::whole(text);
-    answer.headers.push((
-        header::CONTENT_DISPOSITION,
-        HeaderValue::from_static("attachment; filename=\"credits.csv\""),
-    ));
-    Ok(answer)
+    answer
+        .headers
+        .push((header::CONTENT_DISPOSITION, HeaderValue::from_static(name)));
+    answer
+}
+
+async fn spending_csv(cx: Cx, input: MoneyQuery) -> Result<StreamedAnswer<CsvTable>, ApiError> {
+    let operator = cx.the_operator()?;
+    let choice = input.spending(cx.now)?;
+    let reading = cx
+        .app
+        .store
+        .money()
+        .statement(&cx.app.pay.asset, operator, choice.filter(), choice.cursor, CSV_ROWS);
+    let (lines, _) = reading.await?;
+    let rows = lines.into_iter().map(|line| {
+        [
+            line.at.to_string(),
+            line.kind.as_str().to_owned(),
+            line.subject,
+            line.actor,
+            line.account.as_str().to_owned(),
+            line.amount.0.to_string(),
+            line.after.0.to_string(),
+        ]
+    });
+    let head = "at,kind,item,agent,account,amount_micro,balance_micro";
+    Ok(csv(head, "attachment; filename=\"credits.csv\"", rows))
+}
+
+async fn sales_csv(cx: Cx, input: MoneyQuery) -> Result<StreamedAnswer<CsvTable>, ApiError> {
+    let operator = cx.the_operator()?;
+    let choice = input.sales()?;
+    let reading = cx
+        .app
+        .store
+        .money()
+        .sold_by(&cx.app.pay.asset, operator, choice.filter(), choice.before, CSV_ROWS);
+    let rows = reading.await?.into_iter().map(|sold| {
+        let sale = sold.sale;
+        [
+            sale.sold_at.to_string(),
+            sale.id.to_string(),
+            sale.kind.as_str().to_owned(),
+            sale.item,
+            sale.version.to_string(),
+            sale.paid_with.as_str().to_owned(),
+            sale.price.0.to_string(),
+            sale.fee.0.to_string(),
+            sale.share.0.to_string(),
+            sale.state.as_str().to_owned(),
+            sold.paid_at.map(|at| at.to_string()).unwrap_or_default(),
+        ]
+    });
+    let head = "sold_at,sale,kind,item,version,paid_with,price_micro,fee_micro,share_micro,state,paid_out_at";
+    Ok(csv(head, "attachment; filename=\"sales.csv\"", rows))
 }

@@ -3,31 +3,42 @@
 use std::time::Duration;
 
 use operators::Tally;
-use pages::console::{Attention, GateTally, OverviewPage};
-use store::{ClaimStatus, ContributionStatus, ContributionSum, Selection};
-use types::{OperatorId, Timestamp};
+use pages::console::{EventGroup, FirstSteps, GateTally, OverviewPage};
+use pages::{Allowance, CreditBalance};
+use store::{ContributionStatus, ContributionSum};
+use types::Timestamp;
 
-use super::{activity, contributions};
+use super::{activity, attention, contributions, money};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::view::PageResponse;
 use crate::call::visit::CONSOLE;
 use crate::call::wire::NoInput;
 use crate::error::ApiError;
-use crate::ops::page_kit::{instant, missing, page, page_layout};
+use crate::ops::page_kit::{form, instant, missing, page, page_layout};
+use crate::ops::quota;
+use crate::rules::storage_quota;
 
 /// Days of the chart.
 const DAYS: u32 = 14;
 /// Sums that the figures of 24 hours are made of, each of contributions with the same tallies. Beyond it the rarest ones
 /// are left out.
 const MAX_SUMS: u32 = 500;
-/// Rows of the lists of latest things.
-const LATEST: u32 = 8;
+/// Rows of the trail that are grouped, and groups that are shown.
+const EVENTS: u32 = 60;
+const GROUPS: usize = 12;
+/// Checks in the order in which rows pass them, for an account without any.
+const GATES: [&str; 5] = ["decode", "contract", "dedup", "personal-data", "screen"];
 /// Projects that the figures look at.
 const MAX_PROJECTS: u32 = 200;
 
 pub(super) fn add(table: &mut Operations) {
     table.add(page("overview_page", CONSOLE, "Overview of the console"), &[], show);
+    table.add(
+        form("hide_steps_form", "/console/steps/hide", "Hide the first steps"),
+        &[],
+        hide_steps,
+    );
 }
 
 async fn show(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
@@ -35,30 +46,91 @@ async fn show(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
     let store = &cx.app.store;
     let (console, accounts) = (store.console(), store.accounts());
     let yesterday = now.minus(Duration::from_hours(24));
-    let (projects, agents, days, sums, newest) = tokio::try_join!(
+    let (projects, agents, days, sums, points) = tokio::try_join!(
         console.projects_of(operator, MAX_PROJECTS),
         accounts.agents_of(operator, now),
         console.days_of(operator, DAYS, now),
         console.sums_of(operator, yesterday, MAX_SUMS),
-        console.contributions_of(operator, Selection::All, None, LATEST)
+        store.points().of_operator(operator)
     )?;
     let active = agents.iter().filter(|agent| agent.removed_at.is_none()).count();
+    let active = u64::try_from(active).unwrap_or(u64::MAX);
     let account = store.operator(operator).await?.ok_or_else(|| missing("account"))?;
+    let stored = storage_quota::counted(&cx, operator).await?;
+    let figures = quota::figures(&cx, stored).await?;
+    let egress = super::quota::egress(&figures);
+    let balances = store.money().balances(&cx.app.pay.asset, operator).await?;
+    let steps = steps(&cx, &account, active > 0, !projects.is_empty()).await?;
     PageResponse::page(&OverviewPage {
         chrome: page_layout(&cx).await?,
         operator: account.display_name,
         since: instant(account.created_at),
-        attention: attention(&cx, operator).await?,
-        agents: u32::try_from(active).unwrap_or(u32::MAX),
-        agent_limit: cx.app.limits.agents_per_operator,
+        attention: attention::matters(&cx, operator).await?,
+        also: attention::also(&cx, operator, &egress).await?,
+        steps,
+        credits: CreditBalance {
+            bought: balances.credits,
+            given: balances.given,
+        },
+        spent: money::spent(&cx, operator).await?,
+        earned: money::earned(&cx, operator, &balances).await?,
+        egress,
+        storage: super::quota::storage(&figures),
+        contributions: super::quota::contributions(&cx, &figures),
+        points,
+        agents: Allowance {
+            used: active,
+            allowed: cx.app.limits.agents_per_operator.into(),
+        },
         datasets: u64::try_from(projects.len()).unwrap_or(u64::MAX),
         records: projects.iter().map(|project| project.record_count).sum(),
-        contributions: sums.iter().map(|sum| sum.count).sum(),
-        flow: flow(&sums)?,
+        flow: flow_or_open_gates(&sums)?,
         days: chart(&days, now),
-        latest: newest.iter().map(contributions::listed).collect(),
-        activity: activity::rows(&cx, operator, LATEST).await?,
+        sales: money::sales_days(&cx, operator, DAYS.into()).await?,
+        events: EventGroup::of(activity::rows(&cx, operator, EVENTS).await?, GROUPS),
     })
+}
+
+async fn hide_steps(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
+    let accounts = cx.app.store.accounts();
+    accounts.hide_first_steps(cx.the_operator()?, cx.now).await?;
+    PageResponse::see(CONSOLE)
+}
+
+/// Returns the first steps of an account, while those that everybody takes are not done and nobody hid them.
+async fn steps(
+    cx: &Cx,
+    account: &store::Operator,
+    has_agent: bool,
+    has_dataset: bool,
+) -> Result<Option<FirstSteps>, ApiError> {
+    let (accounts, money) = (cx.app.store.accounts(), cx.app.store.money());
+    let has_item = has_dataset || !money.bought_by(account.id, 1).await?.is_empty();
+    if (has_agent && has_item) || accounts.hides_first_steps(account.id).await? {
+        return Ok(None);
+    }
+    let payout = accounts.payout(account.id, cx.now).await?;
+    Ok(Some(FirstSteps {
+        confirmed_at: account.verified_at.map(instant),
+        has_agent,
+        has_item,
+        has_address: payout.address.is_some() || payout.next.is_some(),
+    }))
+}
+
+/// Returns the flow of contributions, or of none the checks that there are.
+fn flow_or_open_gates(sums: &[ContributionSum]) -> Result<pages::RowFlow, ApiError> {
+    let mut flow = flow(sums)?;
+    if flow.gates.is_empty() {
+        let gate = |name: &str| pages::GateLoss {
+            name: name.to_owned(),
+            dropped: 0,
+            refused: 0,
+            held: 0,
+        };
+        flow.gates = GATES.into_iter().map(gate).collect();
+    }
+    Ok(flow)
 }
 
 /// Adds up the rows of contributions, gate by gate.
@@ -150,70 +222,6 @@ fn chart(days: &[store::Day], now: Timestamp) -> Vec<pages::DayCount> {
             }
         })
         .collect()
-}
-
-/// Returns what needs the person, most urgent first.
-async fn attention(cx: &Cx, operator: OperatorId) -> Result<Vec<Attention>, ApiError> {
-    let (store, now) = (&cx.app.store, cx.now);
-    let (console, accounts, flow) = (store.console(), store.accounts(), store.flow());
-    let community = store.community();
-    let money = store.money();
-    let (claims, asked, held, dead, jobs, told) = tokio::try_join!(
-        accounts.claims_of(operator, LATEST, now),
-        money.approvals_waiting(operator, LATEST, now),
-        console.contributions_of(operator, Selection::Waiting, None, LATEST),
-        console.contributions_of(operator, Selection::Dead, None, LATEST),
-        flow.jobs_of(operator),
-        community.told(operator, now, LATEST)
-    )?;
-    let mut items = Vec::new();
-    // Claims come first: an agent waits for each, and their time runs out.
-    for claim in claims.iter().filter(|claim| claim.status == ClaimStatus::Pending) {
-        let (since, end) = (instant(claim.created_at), instant(claim.expires_at));
-        items.push(Attention::claim(&claim.name, since, end));
-    }
-    // An agent waits for each of these, too.
-    for row in &asked {
-        items.push(Attention::approval(
-            row.id,
-            &row.agent_name,
-            row.title.as_deref().unwrap_or_default(),
-            row.price,
-            instant(row.asked_at),
-            instant(row.expires_at),
-        ));
-    }
-    for row in &dead {
-        items.push(Attention::dead(
-            &row.id.to_string(),
-            &row.slug,
-            instant(row.submitted_at),
-        ));
-    }
-    for job in &jobs {
-        if let Some(failed_at) = job.failed_at {
-            let error = job.last_error.as_deref().unwrap_or_default();
-            items.push(Attention::letter(error, instant(failed_at)));
-        }
-    }
-    for row in &held {
-        let (since, again) = (instant(row.submitted_at), row.resumes_after.map(instant));
-        items.push(Attention::held(
-            &row.id.to_string(),
-            &row.slug,
-            row.rows.into(),
-            since,
-            again,
-        ));
-    }
-    for told in &told {
-        items.push(Attention::request(
-            &told.request.to_string(),
-            &told.title,
-            instant(told.at),
-        ));
-    }
-    Ok(items)
 }
 
 #[cfg(test)]

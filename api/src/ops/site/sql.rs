@@ -248,7 +248,7 @@ async fn answer(
     let bytes = answered.rows.iter().map(|row| row.get().len() as u64 + 1).sum();
     let now = cx.app.clock.now();
     egress.admit(&cx.app, reader, now, bytes).await?;
-    egress.add(reader.operator, now, bytes);
+    egress.sent(&reader, now, bytes);
     let millis = now.since(cx.now).as_millis();
     Ok(SqlResult::Answer(SqlAnswer {
         millis: u64::try_from(millis).unwrap_or(u64::MAX),

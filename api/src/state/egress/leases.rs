@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use store::{Spender, Store};
+use store::{SpendOwner, Spender, Store};
 use types::{OperatorId, Timestamp};
 
 /// Time without an answer after which what is left of a lease goes back.
@@ -23,6 +23,14 @@ pub(crate) struct EgressReader {
     pub(crate) spender: Option<Spender>,
     /// True if credits of the operator may pay for blocks.
     pub(crate) may_spend: bool,
+}
+
+impl EgressReader {
+    /// Returns who reads: the app, else the agent; `None` for a person, and for an address that was handed out.
+    pub(crate) fn owner(&self) -> Option<SpendOwner> {
+        let spender = self.spender?;
+        Some(spender.app.map_or(SpendOwner::Agent(spender.agent), SpendOwner::App))
+    }
 }
 
 /// Bytes that remain of a lease, with the time of their latest use.

@@ -176,8 +176,9 @@ pub async fn a_purchase_moves_the_price_once(url: &str) {
     );
     assert_eq!(next, None);
     let named = [market.item.to_string(), market.buyer.to_string()];
-    let titles = store.money().titles(&named).await.unwrap();
-    assert_eq!(titles.keys().collect::<Vec<_>>(), [&named[0]], "only items have titles");
+    let names = store.money().item_names(&named).await.unwrap();
+    assert_eq!(names.keys().collect::<Vec<_>>(), [&named[0]], "only items have names");
+    assert_eq!(names[&named[0]].slug.as_deref(), Some("prices"));
     sound(&store).await;
 
     // A later version costs the full price again, and unlocks more.

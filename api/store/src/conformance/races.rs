@@ -306,6 +306,7 @@ pub async fn counts_add_up_under_contention(url: &str) {
         let of = |operator| Egress {
             operator,
             month: 1,
+            reader: None,
             bytes: 1,
         };
         let mut sent = operators.map(of).to_vec();

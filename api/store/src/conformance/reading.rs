@@ -1,9 +1,9 @@
 //! Scenarios about service keys, secrets, query leases and egress.
 
-use types::{Classify, Kind, OperatorId, Timestamp, Version};
+use types::{AgentId, Classify, Kind, OperatorId, Timestamp, Version};
 
 use super::fixture::{World, at, fresh_hash, merged, open, outcome, race};
-use crate::{Egress, KeyAdded, KeyEndorsement, KeyRevoked, LeaseTaken, NewServiceKey, ServiceKey};
+use crate::{Egress, KeyAdded, KeyEndorsement, KeyRevoked, LeaseTaken, NewServiceKey, ServiceKey, SpendOwner};
 
 fn key(name: &str, created: i64, by: Option<&str>) -> NewServiceKey {
     NewServiceKey {
@@ -194,7 +194,12 @@ pub async fn one_of_many_queries_gets_the_lease(url: &str) {
 pub async fn egress_adds_up_by_month(url: &str) {
     let store = open(url).await;
     let (ada, eve) = (OperatorId::new(at(0)), OperatorId::new(at(0)));
-    let of = |operator, month, bytes| Egress { operator, month, bytes };
+    let of = |operator, month, bytes| Egress {
+        operator,
+        month,
+        reader: None,
+        bytes,
+    };
     let add = |id: &str, sent, now| store.egress_add(id.to_owned(), sent, at(now));
     // An addition that is repeated under the same id counts once.
     for now in [0, 1, 24 * 3_600] {
@@ -211,6 +216,40 @@ pub async fn egress_adds_up_by_month(url: &str) {
     // A change that was undone added nothing.
     add("third", vec![of(ada, 3, 1)], 3).await.unwrap();
     assert_eq!(store.egress(ada, 3).await.unwrap(), 1);
+}
+
+/// The bytes of a month are those of its readers, and the months of an operator are listed newest first.
+pub async fn egress_is_of_its_readers(url: &str) {
+    let store = open(url).await;
+    let (ada, eve) = (OperatorId::new(at(0)), OperatorId::new(at(0)));
+    let agent = SpendOwner::Agent(AgentId::new(at(0)));
+    let of = |operator, month, reader, bytes| Egress {
+        operator,
+        month,
+        reader,
+        bytes,
+    };
+    let sent = vec![
+        of(ada, 2, Some(agent), 5),
+        of(ada, 2, None, 1),
+        of(eve, 2, None, 9),
+        of(ada, 1, None, 3),
+    ];
+    // Sent again under the same id, it counts once for its readers too.
+    for _ in 0..2 {
+        store.egress_add("first".to_owned(), sent.clone(), at(0)).await.unwrap();
+    }
+    let more = vec![of(ada, 2, None, 2)];
+    store.egress_add("second".to_owned(), more, at(1)).await.unwrap();
+    let readers = store.egress_readers(ada, 2, 9).await.unwrap();
+    let readers: Vec<_> = readers.iter().map(|of| (of.reader.as_str(), of.bytes)).collect();
+    assert_eq!(readers, [(agent.to_string().as_str(), 5), ("", 3)]);
+    assert_eq!(store.egress_readers(ada, 2, 1).await.unwrap().len(), 1);
+    assert_eq!(store.egress_readers(ada, 3, 9).await.unwrap(), []);
+    let months = store.egress_months(ada, 9).await.unwrap();
+    let months: Vec<_> = months.iter().map(|of| (of.month, of.bytes)).collect();
+    assert_eq!(months, [(2, 8), (1, 3)]);
+    assert_eq!(store.egress(ada, 2).await.unwrap(), 8);
 }
 
 /// The versions after one and up to another, oldest first.

@@ -11,7 +11,7 @@ use types::{AgentId, OperatorId, Timestamp, UnitId};
 use super::Money;
 use crate::Error;
 use crate::query::sql;
-use crate::row::Columns;
+use crate::row::{Columns, row};
 use crate::search::places;
 
 /// Item on sale, as it is now.
@@ -49,6 +49,19 @@ pub struct Offer {
     pub taken_down: bool,
 }
 
+row! {
+    /// Name of an item as it is now.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ItemName {
+        /// Id of the unit or the dataset.
+        pub id: String,
+        /// Title of the item.
+        pub title: String,
+        /// Slug of the dataset, for one.
+        pub slug: Option<String>,
+    }
+}
+
 /// Statement that reads an offer of a dataset.
 // One statement reads the item and its seller: a suspension ends the sale of everything the operator
 // has.
@@ -77,30 +90,27 @@ impl Money<'_> {
             .await
     }
 
-    /// Returns the titles of those ids that are of datasets or units.
-    pub async fn titles(&self, ids: &[String]) -> Result<HashMap<String, String>, Error> {
+    /// Returns the names of items as they are now, by their ids: of datasets, and of the units of these first versions. What
+    /// is no item has none.
+    pub async fn item_names(&self, ids: &[String]) -> Result<HashMap<String, ItemName>, Error> {
         // `IN ()` is no SQL.
         if ids.is_empty() {
             return Ok(HashMap::new());
         }
         let places = places(ids.len());
         let text = format!(
-            "SELECT id, title FROM projects WHERE id IN ({places})
+            "SELECT id, title, slug FROM projects WHERE id IN ({places})
              UNION ALL
-             SELECT chains.id, units.title FROM chains JOIN units ON units.id = chains.latest_unit
+             SELECT chains.id AS id, units.title AS title, NULL AS slug
+             FROM chains JOIN units ON units.id = chains.latest_unit
              WHERE chains.id IN ({places}) AND units.title IS NOT NULL"
         );
-        self.0
-            .read(async {
-                let mut query = sql!(sqlx::AssertSqlSafe(text));
-                for id in ids {
-                    query = query.with(id.clone());
-                }
-                let rows = query.rows(&mut self.0.readers()).await?;
-                let pairs = rows.iter().map(|row| Ok((row.get("id")?, row.get("title")?)));
-                pairs.collect()
-            })
-            .await
+        let mut query = sql!(sqlx::AssertSqlSafe(text));
+        for id in ids {
+            query = query.with(id.clone());
+        }
+        let names: Vec<ItemName> = self.0.all(query).await?;
+        Ok(names.into_iter().map(|name| (name.id.clone(), name)).collect())
     }
 
     /// Returns the unit that a version belongs to; `None` if there is no such version.

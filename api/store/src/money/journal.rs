@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use pay::{Account, AccountKind, EventKind};
 use types::money::MicroUsdc;
-use types::{AgentId, OperatorId, Timestamp};
+use types::{AgentId, LedgerEventId, OperatorId, Timestamp};
 
 use super::Money;
 use crate::Error;
@@ -33,6 +33,10 @@ pub struct Entry {
     pub subject: String,
     /// Agent that acted; empty if none did.
     pub actor: String,
+    /// Key of the event: of a sale its id.
+    pub key: String,
+    /// Id of the event.
+    pub event: LedgerEventId,
 }
 
 /// Position in a journal: the numbers of the movements before which it goes on.
@@ -73,8 +77,8 @@ impl FromStr for EntryCursor {
 /// Choice of movements.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EntryFilter {
-    /// Kind of the event.
-    pub kind: Option<EventKind>,
+    /// Kinds of the event; every kind if none is given.
+    pub kinds: [Option<EventKind>; 3],
     /// Agent that acted.
     pub agent: Option<AgentId>,
     /// First instant.
@@ -145,7 +149,7 @@ impl Money<'_> {
         reading.await
     }
 
-    async fn entries(
+    pub(super) async fn entries(
         &self,
         asset: &str,
         account: Account,
@@ -155,6 +159,7 @@ impl Money<'_> {
     ) -> Result<Vec<Entry>, Error> {
         let id = account.id(asset);
         let agent = filter.agent.map(|agent| agent.to_string()).unwrap_or_default();
+        let kinds = filter.kinds.map(|kind| kind.map_or("", EventKind::as_str));
         self.0
             .read(async {
                 let mut entries = Vec::new();
@@ -164,10 +169,12 @@ impl Money<'_> {
                         id.as_str(),
                         before,
                         i64::try_from(limit).unwrap_or(i64::MAX),
-                        filter.kind.map(EventKind::as_str).unwrap_or_default(),
+                        kinds[0],
                         agent.as_str(),
                         filter.from.map_or(i64::MIN, Timestamp::micros),
-                        filter.to.map_or(i64::MAX, Timestamp::micros)
+                        filter.to.map_or(i64::MAX, Timestamp::micros),
+                        kinds[1],
+                        kinds[2]
                     )
                     .rows(&mut self.0.readers())
                     .await?;
@@ -187,6 +194,8 @@ impl Money<'_> {
                             seq: row.get("seq")?,
                             subject: row.get("subject")?,
                             actor: row.get("actor")?,
+                            key: row.get("key")?,
+                            event: row.get("event")?,
                         });
                     }
                 }
@@ -201,19 +210,21 @@ impl Money<'_> {
 /// Statement that reads the newest debits of an account.
 const DEBITS: &str = "SELECT ledger_transfers.amount AS amount, ledger_transfers.debit_seq AS seq,
            ledger_transfers.debit_after AS after, ledger_events.at AS at, ledger_events.kind AS kind,
-           ledger_events.subject AS subject, ledger_events.actor AS actor
+           ledger_events.subject AS subject, ledger_events.actor AS actor, ledger_events.key AS key,
+           ledger_events.id AS event
     FROM ledger_transfers JOIN ledger_events ON ledger_events.id = ledger_transfers.event_id
     WHERE ledger_transfers.debit_account = $1 AND ledger_transfers.debit_seq < $2
-      AND ($4 = '' OR ledger_events.kind = $4) AND ($5 = '' OR ledger_events.actor = $5)
+      AND ($4 = '' OR ledger_events.kind IN ($4, $8, $9)) AND ($5 = '' OR ledger_events.actor = $5)
       AND ledger_events.at >= $6 AND ledger_events.at < $7
     ORDER BY ledger_transfers.debit_seq DESC LIMIT $3";
 
 /// Statement that reads the newest credits of an account.
 const CREDITS: &str = "SELECT ledger_transfers.amount AS amount, ledger_transfers.credit_seq AS seq,
            ledger_transfers.credit_after AS after, ledger_events.at AS at, ledger_events.kind AS kind,
-           ledger_events.subject AS subject, ledger_events.actor AS actor
+           ledger_events.subject AS subject, ledger_events.actor AS actor, ledger_events.key AS key,
+           ledger_events.id AS event
     FROM ledger_transfers JOIN ledger_events ON ledger_events.id = ledger_transfers.event_id
     WHERE ledger_transfers.credit_account = $1 AND ledger_transfers.credit_seq < $2
-      AND ($4 = '' OR ledger_events.kind = $4) AND ($5 = '' OR ledger_events.actor = $5)
+      AND ($4 = '' OR ledger_events.kind IN ($4, $8, $9)) AND ($5 = '' OR ledger_events.actor = $5)
       AND ledger_events.at >= $6 AND ledger_events.at < $7
     ORDER BY ledger_transfers.credit_seq DESC LIMIT $3";

@@ -240,30 +240,29 @@ impl Money<'_> {
 
     /// Returns payouts and refunds in a state, or in any, newest first.
     pub async fn payouts_listed(&self, state: Option<PayoutState>, limit: u32) -> Result<Vec<PayoutRow>, Error> {
-        self.payouts_where(None, state, limit).await
-    }
-
-    /// Returns the payouts of an operator, newest first.
-    pub async fn payouts_of(&self, operator: OperatorId, limit: u32) -> Result<Vec<PayoutRow>, Error> {
-        self.payouts_where(Some(operator), None, limit).await
-    }
-
-    async fn payouts_where(
-        &self,
-        operator: Option<OperatorId>,
-        state: Option<PayoutState>,
-        limit: u32,
-    ) -> Result<Vec<PayoutRow>, Error> {
         self.0
             .all(sql!(
                 text!(
                     "SELECT ",
                     PayoutRow::COLUMNS,
-                    " FROM payouts WHERE (state = $1 OR $1 = '') AND (operator_id = $2 OR $2 = '')
-                     ORDER BY created_at DESC, id DESC LIMIT $3"
+                    " FROM payouts WHERE (state = $1 OR $1 = '') ORDER BY created_at DESC, id DESC LIMIT $2"
                 ),
                 state.map_or("", PayoutState::as_str),
-                operator.map_or_else(String::new, |operator| operator.to_string()),
+                limit
+            ))
+            .await
+    }
+
+    /// Returns the payouts of an operator, newest first.
+    pub async fn payouts_of(&self, operator: OperatorId, limit: u32) -> Result<Vec<PayoutRow>, Error> {
+        self.0
+            .all(sql!(
+                text!(
+                    "SELECT ",
+                    PayoutRow::COLUMNS,
+                    " FROM payouts WHERE operator_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2"
+                ),
+                operator,
                 limit
             ))
             .await

@@ -226,36 +226,6 @@ impl Money<'_> {
             .await
     }
 
-    /// Returns the sales of an operator between two instants: day, number and sum of the shares, oldest day first.
-    pub async fn sales_by_day(
-        &self,
-        asset: &str,
-        seller: OperatorId,
-        from: Timestamp,
-        to: Timestamp,
-    ) -> Result<Vec<(i64, u64, MicroUsdc)>, Error> {
-        self.0
-            .read(async {
-                sql!(
-                    "SELECT sold_at / 86400000000 AS day, COUNT(*) AS sales, CAST(SUM(share) AS BIGINT) AS share
-                     FROM sales
-                     WHERE seller_operator = $1 AND asset = $2 AND sold_at >= $3 AND sold_at < $4
-                       AND state IN ('held', 'disputed', 'payable', 'trial', 'trial_disputed')
-                     GROUP BY sold_at / 86400000000 ORDER BY day",
-                    seller,
-                    asset,
-                    from,
-                    to
-                )
-                .rows(&mut self.0.readers())
-                .await?
-                .iter()
-                .map(|row| Ok((row.get("day")?, row.get("sales")?, MicroUsdc(row.get("share")?))))
-                .collect()
-            })
-            .await
-    }
-
     /// Returns the sum of the payouts of an operator that were paid.
     pub async fn paid_out(&self, asset: &str, operator: OperatorId) -> Result<MicroUsdc, Error> {
         self.0

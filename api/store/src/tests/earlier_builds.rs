@@ -3,7 +3,13 @@
 use super::*;
 
 /// Statements that undo the migrations from 8 on, which both engines take.
-const UNDO_ACCOUNTS_AND_FLOW: [&str; 134] = [
+const UNDO_ACCOUNTS_AND_FLOW: [&str; 140] = [
+    "DROP INDEX sales_of_seller_by_time",
+    "DROP INDEX payouts_of_operator",
+    "DROP INDEX disputes_of_sale",
+    "DROP TABLE egress_readers",
+    "ALTER TABLE operators DROP COLUMN steps_hidden_at",
+    "DELETE FROM _sqlx_migrations WHERE version = 34",
     "DROP TABLE approvals",
     "DROP TABLE spends",
     "DROP TABLE spend_used",

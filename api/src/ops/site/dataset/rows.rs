@@ -367,7 +367,7 @@ pub(super) async fn count(cx: &Cx, bytes: u64) -> Result<(), ApiError> {
         return Ok(());
     };
     cx.app.egress.admit(&cx.app, reader, cx.now, bytes).await?;
-    cx.app.egress.add(reader.operator, cx.now, bytes);
+    cx.app.egress.sent(&reader, cx.now, bytes);
     Ok(())
 }
 

@@ -112,11 +112,11 @@ async fn the_faucet_gives_to_wallets_of_others_only_and_on_the_built_in_ledger_o
         .post("/test-usdc", &form(&[("wallet", &wallet(1))]))
         .await;
     assert_eq!(sent.status, 404);
-    let money = person.get("/console/money").await;
+    let credit = person.get("/console/money/add").await;
     assert!(
-        money.status == 200 && !money.text().contains("/test-usdc"),
+        credit.status == 200 && credit.text().contains("data-pay=") && !credit.text().contains("/test-usdc"),
         "{}",
-        money.text()
+        credit.text()
     );
 }
 
@@ -197,11 +197,22 @@ async fn a_person_gets_test_usdc_and_sees_what_is_for_sale_and_what_it_costs() {
             .starts_with("application/json")
     );
     let person = Browser::signed_in_again(service).await;
+    // Credit is added in a page of its own, by the same terms, however the person pays.
     let money = person.get("/console/money").await.text();
+    assert!(money.contains("href=\"/console/money/add\""), "{money}");
+    let wallet = person.get("/console/money/add?packs=5").await.text();
     assert!(
-        money.contains("action=\"/test-usdc\"") && money.contains(&stage.pack()),
-        "{money}"
+        wallet.contains("action=\"/test-usdc\"") && wallet.contains("data-times=\"5\"") && wallet.contains("Pay $5.00"),
+        "{wallet}"
     );
+    for with in ["phone", "agent"] {
+        let page = person.get(&format!("/console/money/add?with={with}")).await.text();
+        assert!(page.contains(&stage.pack()), "{with}: {page}");
+    }
+    for odd in ["packs=3", "packs=0", "packs=11", "with=cash"] {
+        let page = person.get(&format!("/console/money/add?{odd}")).await;
+        assert_eq!(page.status, 400, "{odd}");
+    }
 }
 
 #[tokio::test]
@@ -209,10 +220,10 @@ async fn a_person_proves_its_wallet_in_the_console() {
     let stage = Stage::with([]).await;
     let service = &stage.service;
     let person = Browser::signed_in_again(service).await;
-    let settings = async || person.get("/console/settings").await.text();
-    assert!(!settings().await.contains("proof-message"), "there is no wallet yet");
+    let money = async || person.get("/console/money").await.text();
+    assert!(!money().await.contains("proof-message"), "there is no wallet yet");
     payouts::address(&stage, stage.operator, 1, Duration::ZERO).await;
-    let page = settings().await;
+    let page = money().await;
     let text = page
         .split_once("id=\"proof-message\"")
         .unwrap()
@@ -236,7 +247,7 @@ async fn a_person_proves_its_wallet_in_the_console() {
     );
     let right = prove(&sign(1)).await;
     assert_eq!(right.status, 303, "{}", right.text());
-    let page = settings().await;
+    let page = money().await;
     assert!(
         page.contains("<span>proved ") && !page.contains("proof-message"),
         "{page}"
