@@ -65,8 +65,8 @@ mod writer;
 mod tests;
 
 pub use accounts::{
-    Accounts, Agent, AgentCreated, AgentKey, Approval, Claim, ClaimCode, ClaimCodeAdded, Claimed, CodeRefused,
-    InviteRequest, LinkRefused, LinkRequest, LinkRequested, Login, LoginAgent, LoginApproval, MAX_WRONG_CODES,
+    AccountClosed, Accounts, Agent, AgentCreated, AgentKey, Approval, CLOSED_NAME, Claim, ClaimCode, ClaimCodeAdded,
+    Claimed, CodeRefused, EmailChange, EmailChangeAsked, EmailChanged, InviteRequest, NewEmailChange, OpenMatters, LinkRefused, LinkRequest, LinkRequested, Login, LoginAgent, LoginApproval, MAX_WRONG_CODES,
     MAX_WRONG_TRIES, Mail, MailLink, NewAgent, NewClaim, NewClaimCode, NewConsent, NewLink, NewLogin, NewOperator,
     NewSession, NewSignUp, NewToken, Operator, OperatorCreated, Payout, Polled, Principal, Rejection, Session,
     SignedUp, Token, TokenAdded, TypedCode, TypedCodeRefused, WRONG_CODE_WINDOW, WalletOwner,
@@ -106,11 +106,11 @@ pub use moderation::{
 };
 pub use money::{
     APPROVAL_LASTS, APPROVAL_LETTERS_A_DAY, ApprovalLetter, Approved, ArchiveProof, Balances, Bought, CheckTerms,
-    ClosedDay, DeniedApproval, Dispute, DisputeOpened, DisputeResolution, DisputeResolved, EgressLease, EgressLeased,
-    Entry, EntryCursor, EntryFilter, Granted, LedgerMovement, MAX_WAITING_APPROVALS, Money, MoneyFault, MonthArchived,
+    ClosedDay, CountOfDay, DeniedApproval, Dispute, DisputeOpened, DisputeResolution, DisputeResolved, EgressLease, EgressLeased,
+    Entry, EntryCursor, EntryFilter, Granted, ItemSums, LedgerMovement, MAX_WAITING_APPROVALS, Money, MoneyFault, MonthArchived,
     NewDeposit, NewDispute, NewGrant, NewNo, NewPayout, NewPersonAsk, NewPurchase, NewPurchaseAsk, NewYes, Offer,
     Payable, PaymentReceiptText, PayoutPicked, PayoutRow, PayoutState, PersonAsked, PurchaseApproval, Purchased, Sale,
-    SaleFacts, SaleState, SaleTerms, Seal, SealedMovement, Seller, Settled, Settlement, SpendCapped, SpendLimits,
+    SaleFacts, SaleState, SaleTerms, Seal, SealedMovement, Seller, Settled, Settlement, SoldItem, SpendCapped, SpendLimits,
     SpendOwner, Spender, Spending, StorageCharged, Treasury, WalletRefund,
 };
 pub use outcomes::{Applied, OutcomeRow};
@@ -137,7 +137,7 @@ pub use summaries::{Summaries, Summary, SummaryLease, SummaryLimits};
 pub use types::Resolution;
 pub use types::vocabulary::{
     Access, ActivityKind, AllowanceKind, AppealStatus, ApprovalState, AskedBy, ClaimStatus, CommentKind, Compression,
-    ContributionStatus, Discussed, ItemKind, Language, LinkPurpose, MarkKind, PointsKind, ProjectStatus, ReportKind,
+    ContributionStatus, Discussed, EmailLink, ItemKind, Language, LetterTopic, LinkPurpose, MarkKind, PointsKind, ProjectStatus, ReportKind,
     ReportReason, ReportStatus, RequestKind, RequestStatus, RunOutcome, SpendKind, SpendOf, SpendPeriod, StaleReason,
     TakedownReason, UnitAction, UnitStatus, UnknownWord, UploadStatus, Visibility,
 };

@@ -11,6 +11,7 @@ mod entitlements;
 #[cfg(feature = "faults")]
 mod faults;
 mod grants;
+mod item_sales;
 mod items;
 mod journal;
 mod payments;
@@ -35,6 +36,7 @@ pub use archive::{ArchiveProof, LedgerMovement, MonthArchived};
 pub use check::{CheckTerms, MoneyFault};
 pub use disputes::{Dispute, DisputeOpened, DisputeResolved, NewDispute, Resolution as DisputeResolution};
 pub use grants::{Granted, NewGrant};
+pub use item_sales::{CountOfDay, ItemSums, SoldItem};
 pub use items::Offer;
 pub use journal::{Entry, EntryCursor, EntryFilter};
 pub use payments::{Settled, Settlement, WalletRefund};
