@@ -1,5 +1,6 @@
 //! Pages of the console: everything that a signed-in person sees of the own operator.
 
+mod account;
 mod activity;
 mod agents;
 mod approval;
@@ -7,6 +8,7 @@ mod apps;
 mod collectors;
 mod contributions;
 mod datasets;
+mod item_sales;
 mod limits;
 mod login;
 mod moderation;
@@ -17,6 +19,7 @@ mod receipt;
 mod settings;
 mod units;
 
+pub use account::{AccountClosedPage, AccountForms, CloseAccountPage, EmailLinkPage, EmailLinkState, LetterChoice, OpenMatter};
 pub use activity::{ActivityPage, ActivityRow, ChangeActor, JobRow};
 pub use agents::{AgentView, AgentsPage, ClaimEnd, ClaimView, CodeView, DecidedClaim, KeyView, NewAgentForm};
 pub use approval::{ApprovalChange, ApprovalPage, ShownApproval};
@@ -26,8 +29,10 @@ pub use contributions::{
     ContributionPage, ContributionRow, ContributionState, ContributionsPage, GateTally, VerdictKind, VerdictRow,
 };
 pub use datasets::{
-    ConsoleDatasetPage, DatasetFacts, DatasetRow, DatasetsPage, DeletionForm, PreviewRowsForm, UploadRow, VersionRow,
+    ConsoleDatasetPage, DatasetEditForm, DatasetFacts, DatasetRow, DatasetsPage, DeletionForm, PreviewRowsForm, UploadRow,
+    VersionRow,
 };
+pub use item_sales::{ItemDay, ItemSales, SoldRow};
 pub use limits::{LimitsForm, LimitsPage};
 pub use login::{AskedLogin, LoginEnd, LoginPage};
 pub use moderation::{ModerationPage, ReportQueue, ReportRow, TakedownRow};
@@ -39,6 +44,6 @@ pub use publish::{
 };
 pub use receipt::ReceiptPage;
 pub use settings::{AccountView, PayoutView, SessionRow, SettingsPage, TokenRow};
-pub use units::{UnitRow, UnitsPage};
+pub use units::{ConsoleUnitPage, OwnUnit, UnitPriceForm, UnitRow, UnitsPage};
 
 pub use crate::words::StateMark;

@@ -22,6 +22,7 @@ mod filters;
 mod find;
 mod form;
 mod home;
+mod kept;
 mod link;
 mod market;
 mod number;
@@ -64,6 +65,7 @@ pub use entry::{
 pub use find::{FindFacet, FindHit, FindMode, FindPage, FindValue};
 pub use form::FieldError;
 pub use home::{HomeDataset, HomePage};
+pub use kept::KeptFormPage;
 pub use link::PageLink;
 pub use market::{BrowsePage, BrowseRow};
 pub use pay::{FaucetPage, PaidPage, WalletOffer};
