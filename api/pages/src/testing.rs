@@ -8,6 +8,7 @@ mod console;
 mod dataset;
 mod market;
 mod moderation;
+mod owner;
 mod publish;
 mod site;
 mod sql;
@@ -126,6 +127,7 @@ pub fn samples() -> Result<Vec<Sample>, Error> {
         site::add(&mut book, &texts)?;
         console::add(&mut book, &texts)?;
         moderation::add(&mut book, &texts)?;
+        owner::add(&mut book, &texts)?;
         market::add(&mut book, &texts)?;
         board::add(&mut book, &texts)?;
         checkout::add(&mut book, &texts)?;

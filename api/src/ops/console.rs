@@ -3,6 +3,7 @@
 //! Invariant: a page of the console shows rows of the signed-in person's operator only, and a form changes only those:
 //! the operator of the session is part of each statement.
 
+mod account;
 mod activity;
 mod agents;
 mod apps;
@@ -12,6 +13,7 @@ mod contributions;
 mod datasets;
 mod entry;
 mod invite;
+mod item_sales;
 mod limits;
 mod logins;
 mod moderation;
@@ -24,6 +26,7 @@ mod texts;
 pub(super) use agents::CODE_LASTS;
 pub(super) use apps::name as app_name;
 pub(super) use contributions::records;
+pub(super) use item_sales::of as sales_of_item;
 
 use crate::call::operation::Operations;
 
@@ -45,4 +48,5 @@ pub(super) fn add(table: &mut Operations) {
     consent::add(table);
     limits::add(table);
     settings::add(table);
+    account::add(table);
 }

@@ -16,6 +16,7 @@ mod copied;
 pub(super) mod fields;
 mod full;
 mod marks;
+mod owner;
 mod page;
 mod ratings;
 mod status;
@@ -72,6 +73,7 @@ const UNIT_NOT_FOUND: (u16, &str) = (404, "There is no such unit that the caller
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
     page::add(table);
+    owner::add(table);
     add_submissions(table);
     add_second_looks(table);
     add_own(table, limits);

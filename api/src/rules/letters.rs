@@ -8,7 +8,7 @@
 use async_trait::async_trait;
 use mail::Letter;
 use serde::{Deserialize, Serialize};
-use store::{ApprovalState, ItemKind, Job, LinkPurpose, Mail, NewJob};
+use store::{ApprovalState, EmailLink, ItemKind, Job, LinkPurpose, Mail, NewJob};
 use types::{ApprovalId, Kind, LinkId, OperatorId, ReportId, TakedownId, Timestamp};
 
 use crate::error::ApiError;
@@ -17,6 +17,7 @@ use crate::rules::jobs::{ComposeLetters, JobFailure};
 use crate::secrets;
 use crate::state::app::App;
 
+mod account;
 mod moderation;
 
 pub use moderation::{decision, digest};
@@ -41,6 +42,17 @@ pub enum LetterPayload {
     /// Link for signing in.
     SignIn {
         /// Id of the link.
+        link: LinkId,
+    },
+    /// Link that confirms another address of an account, to that address.
+    // The word is as long as `nothing`, so that the payloads have one length.
+    Address {
+        /// Id of the link.
+        link: LinkId,
+    },
+    /// Change of the address of an account, to the old one.
+    AddressChanges {
+        /// Id of the link that takes it back.
         link: LinkId,
     },
     /// Suspension of an account, with its reason.
@@ -163,11 +175,17 @@ impl ComposeLetters for Letters {
 pub(crate) async fn letter(app: &App, job: &Job, now: Timestamp) -> Result<Option<Letter>, ApiError> {
     let payload: LetterPayload =
         serde_json::from_str(&job.payload).map_err(|error| ApiError::internal(format!("job {}: {error}", job.id)))?;
+    // Decided when it is sent, so that a choice of a minute ago counts.
+    if account::is_muted(app, &payload, job.operator).await? {
+        return Ok(None);
+    }
     let addressed = match &payload {
         // The work of a letter was done for an address without an account, and nobody gets one.
         LetterPayload::Nothing { .. } => None,
         LetterPayload::Verify { link } => with_link(app, LinkPurpose::Verify, *link, now).await?,
         LetterPayload::SignIn { link } => with_link(app, LinkPurpose::SignIn, *link, now).await?,
+        LetterPayload::Address { link } => account::address(app, EmailLink::Confirm, *link, now).await?,
+        LetterPayload::AddressChanges { link } => account::address(app, EmailLink::Stop, *link, now).await?,
         LetterPayload::Suspended { operator, reason } => to(app, *operator).await?.map(|to| {
             let text = suspended(&app.config.public_url, reason);
             (to, "Your account is suspended", text)
@@ -205,8 +223,9 @@ type Addressed = (String, &'static str, String);
 async fn to(app: &App, operator: OperatorId) -> Result<Option<String>, ApiError> {
     let found = app.store.operator(operator).await?;
     Ok(found
-        // An address that nobody verified may be a stranger's, who must not get letters about an account.
-        .filter(|operator| operator.verified_at.is_some())
+        // An address that nobody verified may be a stranger's, who must not get letters about an account. A closed one has
+        // none.
+        .filter(|operator| operator.verified_at.is_some() && operator.closed_at.is_none())
         .map(|operator| operator.email))
 }
 

@@ -26,3 +26,5 @@ CREATE INDEX email_changes_oldest ON email_changes (stop_until);
 -- Sales of one item, and all of a seller, by time.
 CREATE INDEX sales_of_item_by_time ON sales (item_kind, item_id, sold_at);
 CREATE INDEX sales_of_seller_by_id ON sales (seller_operator, id);
+-- What the agents of an operator said, for a copy of its data.
+CREATE INDEX comments_of_operator ON comments (operator_id, id);

@@ -3,7 +3,7 @@
 use types::SaleId;
 
 use super::checkout::{limits, spent, waiting};
-use super::{Book, NOW, Texts, agents, ago, ahead, collectors, person, publish};
+use super::{Book, NOW, Texts, agents, ago, ahead, collectors, owner, person, publish};
 use crate::console::{
     AccountView, ActivityPage, ActivityRow, AgentsPage, AppRow, AppsPage, Attention, BoughtRow, ChangeActor,
     ConsoleDatasetPage, ContributionPage, ContributionRow, ContributionState, ContributionsPage, DatasetFacts,
@@ -318,6 +318,9 @@ fn datasets(book: &mut Book, texts: &Texts) -> Result<(), Error> {
                 merged_at: Some(ago(12)),
                 example: Some(r#"{"gauge": "Hook of Holland", "metres": 0.83}"#.to_owned()),
             },
+            edit: owner::edit(texts),
+            sales: owner::sales(texts),
+            growth: owner::growth(),
             versions: vec![version(1_242, 84), version(1_241, 84), version(1_240, 60)],
             gates: tallies(texts),
             uploads: vec![upload("open"), upload("completed"), upload("expired")],
@@ -410,6 +413,7 @@ fn settings(texts: &Texts, is_fresh: bool) -> SettingsPage {
             verified_at: Some(ago(52 * DAY_MINUTES - 9)),
             adult_stated_at: is_fresh.then(|| ago(52 * DAY_MINUTES - 9)),
         },
+        forms: owner::forms(texts, is_fresh),
         sessions: vec![session("s1", true, 300), session("s2", false, 6 * DAY_MINUTES)],
         tokens: vec![
             TokenRow {

@@ -26,7 +26,7 @@ use crate::ops::paging::take_page;
 use crate::rules::entitlement::units::{self, FullRead, ShownStatus, UnitRelation};
 use crate::rules::previews::preview;
 
-const LIST: &str = "/console/knowledge";
+pub(super) const LIST: &str = "/console/knowledge";
 /// Versions and ratings on a page.
 const SHOWN: u32 = 50;
 
@@ -235,7 +235,7 @@ fn reason(unit: &Unit) -> Option<String> {
 }
 
 /// Returns the word and the mark of a state.
-const fn state(shown: ShownStatus) -> (&'static str, StateMark) {
+pub(super) const fn state(shown: ShownStatus) -> (&'static str, StateMark) {
     match shown {
         ShownStatus::Queued => ("queued", StateMark::Live),
         ShownStatus::Waiting => ("waiting", StateMark::Hold),
@@ -247,14 +247,19 @@ const fn state(shown: ShownStatus) -> (&'static str, StateMark) {
     }
 }
 
-fn version(line: &VersionLine) -> UnitVersion {
-    let state = match line.status {
+/// Returns the word and the mark of a version in a list.
+pub(super) const fn version_state(status: UnitStatus) -> (&'static str, StateMark) {
+    match status {
         UnitStatus::Queued => state(ShownStatus::Queued),
         UnitStatus::Waiting => state(ShownStatus::Waiting),
         UnitStatus::Rejected => state(ShownStatus::Rejected),
         UnitStatus::Published => state(ShownStatus::Published),
         UnitStatus::Superseded => state(ShownStatus::Superseded),
-    };
+    }
+}
+
+fn version(line: &VersionLine) -> UnitVersion {
+    let state = version_state(line.status);
     UnitVersion {
         href: format!("/units/{}", line.id),
         version: line.number.map(Into::into),
