@@ -19,7 +19,9 @@ mod receipt;
 mod settings;
 mod units;
 
-pub use account::{AccountClosedPage, AccountForms, CloseAccountPage, EmailLinkPage, EmailLinkState, LetterChoice, OpenMatter};
+pub use account::{
+    AccountClosedPage, AccountForms, CloseAccountPage, EmailLinkPage, EmailLinkState, LetterChoice, OpenMatter,
+};
 pub use activity::{ActivityPage, ActivityRow, ChangeActor, JobRow};
 pub use agents::{AgentView, AgentsPage, ClaimEnd, ClaimView, CodeView, DecidedClaim, KeyView, NewAgentForm};
 pub use approval::{ApprovalChange, ApprovalPage, ShownApproval};
@@ -29,8 +31,8 @@ pub use contributions::{
     ContributionPage, ContributionRow, ContributionState, ContributionsPage, GateTally, VerdictKind, VerdictRow,
 };
 pub use datasets::{
-    ConsoleDatasetPage, DatasetEditForm, DatasetFacts, DatasetRow, DatasetsPage, DeletionForm, PreviewRowsForm, UploadRow,
-    VersionRow,
+    ConsoleDatasetPage, DatasetEditForm, DatasetFacts, DatasetRow, DatasetsPage, DeletionForm, PreviewRowsForm,
+    UploadRow, VersionRow,
 };
 pub use item_sales::{ItemDay, ItemSales, SoldRow};
 pub use limits::{LimitsForm, LimitsPage};

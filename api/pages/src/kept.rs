@@ -30,6 +30,8 @@ impl KeptFormPage {
 
     /// Returns the fields that a person typed more than a word into.
     fn typed(&self) -> impl Iterator<Item = &(&'static str, String)> {
-        self.fields.iter().filter(|(_, value)| value.contains(char::is_whitespace))
+        self.fields
+            .iter()
+            .filter(|(_, value)| value.contains(char::is_whitespace))
     }
 }

@@ -66,10 +66,11 @@ mod tests;
 
 pub use accounts::{
     AccountClosed, Accounts, Agent, AgentCreated, AgentKey, Approval, CLOSED_NAME, Claim, ClaimCode, ClaimCodeAdded,
-    Claimed, CodeRefused, EmailChange, EmailChangeAsked, EmailChanged, InviteRequest, NewEmailChange, OpenMatters, LinkRefused, LinkRequest, LinkRequested, Login, LoginAgent, LoginApproval, MAX_WRONG_CODES,
-    MAX_WRONG_TRIES, Mail, MailLink, NewAgent, NewClaim, NewClaimCode, NewConsent, NewLink, NewLogin, NewOperator,
-    NewSession, NewSignUp, NewToken, Operator, OperatorCreated, Payout, Polled, Principal, Rejection, Session,
-    SignedUp, Token, TokenAdded, TypedCode, TypedCodeRefused, WRONG_CODE_WINDOW, WalletOwner,
+    Claimed, CodeRefused, EmailChange, EmailChangeAsked, EmailChanged, InviteRequest, LinkRefused, LinkRequest,
+    LinkRequested, Login, LoginAgent, LoginApproval, MAX_WRONG_CODES, MAX_WRONG_TRIES, Mail, MailLink, NewAgent,
+    NewClaim, NewClaimCode, NewConsent, NewEmailChange, NewLink, NewLogin, NewOperator, NewSession, NewSignUp,
+    NewToken, OpenMatters, Operator, OperatorCreated, Payout, Polled, Principal, Rejection, Session, SignedUp, Token,
+    TokenAdded, TypedCode, TypedCodeRefused, WRONG_CODE_WINDOW, WalletOwner,
 };
 pub use activity::{Activity, Feed, Merges};
 pub use allowances::Allowance;
@@ -106,12 +107,13 @@ pub use moderation::{
 };
 pub use money::{
     APPROVAL_LASTS, APPROVAL_LETTERS_A_DAY, ApprovalLetter, Approved, ArchiveProof, Balances, Bought, CheckTerms,
-    ClosedDay, CountOfDay, DeniedApproval, Dispute, DisputeOpened, DisputeResolution, DisputeResolved, EgressLease, EgressLeased,
-    Entry, EntryCursor, EntryFilter, Granted, ItemSums, LedgerMovement, MAX_WAITING_APPROVALS, Money, MoneyFault, MonthArchived,
-    NewDeposit, NewDispute, NewGrant, NewNo, NewPayout, NewPersonAsk, NewPurchase, NewPurchaseAsk, NewYes, Offer,
-    Payable, PaymentReceiptText, PayoutPicked, PayoutRow, PayoutState, PersonAsked, PurchaseApproval, Purchased, Sale,
-    SaleFacts, SaleState, SaleTerms, Seal, SealedMovement, Seller, Settled, Settlement, SoldItem, SpendCapped, SpendLimits,
-    SpendOwner, Spender, Spending, StorageCharged, Treasury, WalletRefund,
+    ClosedDay, CountOfDay, DeniedApproval, Dispute, DisputeOpened, DisputeResolution, DisputeResolved, EgressLease,
+    EgressLeased, Entry, EntryCursor, EntryFilter, Granted, ItemSums, LedgerMovement, MAX_WAITING_APPROVALS, Money,
+    MoneyFault, MonthArchived, NewDeposit, NewDispute, NewGrant, NewNo, NewPayout, NewPersonAsk, NewPurchase,
+    NewPurchaseAsk, NewYes, Offer, Payable, PaymentReceiptText, PayoutPicked, PayoutRow, PayoutState, PersonAsked,
+    PurchaseApproval, Purchased, Sale, SaleFacts, SaleState, SaleTerms, Seal, SealedMovement, Seller, Settled,
+    Settlement, SoldItem, SpendCapped, SpendLimits, SpendOwner, Spender, Spending, StorageCharged, Treasury,
+    WalletRefund,
 };
 pub use outcomes::{Applied, OutcomeRow};
 pub use payments::{
@@ -137,9 +139,9 @@ pub use summaries::{Summaries, Summary, SummaryLease, SummaryLimits};
 pub use types::Resolution;
 pub use types::vocabulary::{
     Access, ActivityKind, AllowanceKind, AppealStatus, ApprovalState, AskedBy, ClaimStatus, CommentKind, Compression,
-    ContributionStatus, Discussed, EmailLink, ItemKind, Language, LetterTopic, LinkPurpose, MarkKind, PointsKind, ProjectStatus, ReportKind,
-    ReportReason, ReportStatus, RequestKind, RequestStatus, RunOutcome, SpendKind, SpendOf, SpendPeriod, StaleReason,
-    TakedownReason, UnitAction, UnitStatus, UnknownWord, UploadStatus, Visibility,
+    ContributionStatus, Discussed, EmailLink, ItemKind, Language, LetterTopic, LinkPurpose, MarkKind, PointsKind,
+    ProjectStatus, ReportKind, ReportReason, ReportStatus, RequestKind, RequestStatus, RunOutcome, SpendKind, SpendOf,
+    SpendPeriod, StaleReason, TakedownReason, UnitAction, UnitStatus, UnknownWord, UploadStatus, Visibility,
 };
 pub use uploads::{OpenUpload, Upload, UploadAbandoned, UploadBounds, UploadCompleted, UploadCreated};
 pub use vectors::{NewVectors, StoredVector};

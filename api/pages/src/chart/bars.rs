@@ -114,7 +114,12 @@ impl Bars {
             ),
             _ => (
                 format!("{} in {} days", grouped(all), bars.len()),
-                format!("{heading}: {} in {} days, at most {}", grouped(all), bars.len(), grouped(most)),
+                format!(
+                    "{heading}: {} in {} days, at most {}",
+                    grouped(all),
+                    bars.len(),
+                    grouped(most)
+                ),
             ),
         };
         let series = match word {

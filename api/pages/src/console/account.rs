@@ -47,10 +47,7 @@ impl LetterChoice {
                 "An agent asks to buy something",
                 "Without the e-mail it waits in the console, up to 24 hours.",
             ),
-            LetterTopic::BoughtItems => (
-                "Something you bought was taken down",
-                "The library says so, too.",
-            ),
+            LetterTopic::BoughtItems => ("Something you bought was taken down", "The library says so, too."),
             LetterTopic::Reports => (
                 "Reports wait for a moderator",
                 "At most one e-mail in 15 minutes. You are a moderator.",
@@ -114,7 +111,11 @@ impl EmailLinkPage {
 
     /// Returns the path of the form.
     const fn action(&self) -> &'static str {
-        if self.is_stop { "/verify/email/stop" } else { "/verify/email" }
+        if self.is_stop {
+            "/verify/email/stop"
+        } else {
+            "/verify/email"
+        }
     }
 }
 

@@ -118,7 +118,11 @@ impl ItemSales {
     /// Returns the words for the readers.
     pub(crate) fn readers(&self) -> String {
         let (one, several) = self.reader_words;
-        format!("{} {}", grouped(self.readers), if self.readers == 1 { one } else { several })
+        format!(
+            "{} {}",
+            grouped(self.readers),
+            if self.readers == 1 { one } else { several }
+        )
     }
 
     /// Returns the chart of sales by day.

@@ -24,7 +24,11 @@ const MAX_NAME_CHARS: usize = 80;
 
 pub(super) fn add(table: &mut Operations) {
     table.add(
-        form("rename_account_form", "/console/settings/name", "Change the name of the account"),
+        form(
+            "rename_account_form",
+            "/console/settings/name",
+            "Change the name of the account",
+        ),
         &[],
         rename,
     );
@@ -54,14 +58,15 @@ pub(super) fn add(table: &mut Operations) {
 /// Returns the forms about an account, as it is.
 pub(super) async fn forms(cx: &Cx, account: &Operator) -> Result<AccountForms, ApiError> {
     let store = &cx.app.store;
+    let (accounts, moderation) = (store.accounts(), store.moderation());
     let (change, is_moderator) = tokio::try_join!(
-        store.accounts().email_change_of(account.id),
-        store.moderation().is_moderator(account.id)
+        accounts.email_change_of(account.id),
+        moderation.is_moderator(account.id)
     )?;
     let waiting = change.as_ref().filter(|change| change.waits(cx.now));
-    let settled = change.as_ref().filter(|change| {
-        change.confirmed_at.is_some() && change.stopped_at.is_none() && change.stop_until > cx.now
-    });
+    let settled = change
+        .as_ref()
+        .filter(|change| change.confirmed_at.is_some() && change.stopped_at.is_none() && change.stop_until > cx.now);
     let topics = [LetterTopic::Approvals, LetterTopic::BoughtItems, LetterTopic::Reports];
     // Only moderators get letters about reports.
     let topics = topics

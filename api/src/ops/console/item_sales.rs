@@ -65,9 +65,8 @@ pub(in crate::ops) async fn of(
 
 /// Returns one entry for each of the last days, those without anything too.
 fn days(today: i64, sales: &[CountOfDay], reads: &[CountOfDay]) -> Vec<ItemDay> {
-    let by_day = |counts: &[CountOfDay]| -> BTreeMap<i64, u64> {
-        counts.iter().map(|count| (count.day, count.count)).collect()
-    };
+    let by_day =
+        |counts: &[CountOfDay]| -> BTreeMap<i64, u64> { counts.iter().map(|count| (count.day, count.count)).collect() };
     let (sales, reads) = (by_day(sales), by_day(reads));
     let of = |counts: &BTreeMap<i64, u64>, day| counts.get(&day).copied().unwrap_or_default();
     (today + 1 - DAYS..=today)

@@ -30,7 +30,11 @@ use crate::rules::entitlement::units::{self, ShownStatus};
 const SHOWN: u32 = 50;
 
 pub(super) fn add(table: &mut Operations) {
-    table.add(page("own_unit_page", "/console/knowledge/{id}", "An own unit"), &[], show);
+    table.add(
+        page("own_unit_page", "/console/knowledge/{id}", "An own unit"),
+        &[],
+        show,
+    );
     table.add(
         form(
             "unit_price_form",
@@ -167,7 +171,11 @@ fn amount(text: &str) -> Result<Option<i64>, ApiError> {
     let text = text.trim();
     // People write the sign, too.
     let text = text.strip_prefix('$').unwrap_or(text);
-    let value = if text.is_empty() { Value::Null } else { Value::from(text) };
+    let value = if text.is_empty() {
+        Value::Null
+    } else {
+        Value::from(text)
+    };
     let price: PriceInput = serde_json::from_value(value).map_err(ApiError::internal)?;
     Ok(price.amount()?.map(|price| price.0))
 }

@@ -42,7 +42,12 @@ pub(crate) async fn change_email(app: &App, operator: OperatorId, email: &str, n
         to_new: letters::mail(&LetterPayload::Address { link: confirm.id }, None, budget, now),
         blank: letters::mail(&LetterPayload::Nothing { link: confirm.id }, None, None, now).job,
         // Without a budget: the owner must hear of the change while it can still be taken back.
-        to_old: letters::mail(&LetterPayload::AddressChanges { link: stop.id }, Some(operator), None, now),
+        to_old: letters::mail(
+            &LetterPayload::AddressChanges { link: stop.id },
+            Some(operator),
+            None,
+            now,
+        ),
         confirm,
         stop,
         now,

@@ -253,7 +253,11 @@ async fn lock(cx: &mut AnyConnection, operator: OperatorId) -> Result<String, Er
 
 fn of_operator(operator: OperatorId) -> Statement {
     sql!(
-        text!("SELECT ", EmailChange::COLUMNS, " FROM email_changes WHERE operator_id = $1"),
+        text!(
+            "SELECT ",
+            EmailChange::COLUMNS,
+            " FROM email_changes WHERE operator_id = $1"
+        ),
         operator
     )
 }
@@ -265,7 +269,11 @@ fn by_link(link: EmailLink, token_hash: [u8; 32]) -> Statement {
             EmailChange::COLUMNS,
             " FROM email_changes WHERE confirm_hash = $1"
         ),
-        EmailLink::Stop => text!("SELECT ", EmailChange::COLUMNS, " FROM email_changes WHERE stop_hash = $1"),
+        EmailLink::Stop => text!(
+            "SELECT ",
+            EmailChange::COLUMNS,
+            " FROM email_changes WHERE stop_hash = $1"
+        ),
     };
     sql!(statement, token_hash)
 }

@@ -111,7 +111,7 @@ pub struct Link {
 pub struct Answer {
     /// Note, with its number and author.
     pub comment: Comment,
-    /// Display name of the author's operator, unless the agent is taken down.
+    /// Display name of the author's operator, unless the agent is taken down or the operator hides it.
     pub operator_name: Option<String>,
     /// Item that it links; none if it links none, or one that is not shown to everybody.
     pub link: Option<Link>,

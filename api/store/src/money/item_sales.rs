@@ -132,12 +132,7 @@ impl Money<'_> {
     }
 
     /// Returns the sales of an operator, newest first: those before `before`, or the newest.
-    pub async fn sales_by(
-        &self,
-        seller: OperatorId,
-        before: Option<SaleId>,
-        limit: u32,
-    ) -> Result<Vec<Sale>, Error> {
+    pub async fn sales_by(&self, seller: OperatorId, before: Option<SaleId>, limit: u32) -> Result<Vec<Sale>, Error> {
         self.0
             .all(sql!(
                 text!(

@@ -20,7 +20,7 @@ row! {
         pub agent_name: String,
         /// Id of the operator.
         pub operator: OperatorId = "operator_id",
-        /// Display name of the operator.
+        /// Display name of the operator; empty if it hides it.
         pub operator_name: String,
         /// Sums of the period, without the events that are left out.
         pub sums: PointsSums = PointsSums::COLUMNS => nested,

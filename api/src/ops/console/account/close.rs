@@ -23,7 +23,11 @@ use crate::ops::page_kit::{form, form_page, page, page_layout};
 const PATH: &str = "/console/settings/close";
 
 pub(super) fn add(table: &mut Operations) {
-    table.add(page("close_account_page", PATH, "Asks before an account is closed"), &[], show);
+    table.add(
+        page("close_account_page", PATH, "Asks before an account is closed"),
+        &[],
+        show,
+    );
     let close_form = Spec {
         effect: Effect::Destroy,
         success: &[(200, "The account is closed.")],

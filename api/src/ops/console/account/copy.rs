@@ -55,8 +55,7 @@ async fn copy(cx: Cx, _: NoInput) -> Result<FileDownload, ApiError> {
         let piece = sent.next().await.map_err(|error| broken(&error))?;
         Ok(piece.map(|piece| (piece, sent)))
     });
-    let pieces: BoxStream<'static, Result<Bytes, io::Error>> =
-        stream::iter([Ok(head)]).chain(lists).boxed();
+    let pieces: BoxStream<'static, Result<Bytes, io::Error>> = stream::iter([Ok(head)]).chain(lists).boxed();
     Ok(FileDownload::pieces("account.json", JSON, pieces))
 }
 
@@ -262,7 +261,9 @@ impl SentCopy {
             CopiedList::Contributions => {
                 let before: Option<ContributionId> = place(after)?;
                 let console = store.console();
-                let found = console.contributions_of(operator, store::Selection::All, before, ROWS).await?;
+                let found = console
+                    .contributions_of(operator, store::Selection::All, before, ROWS)
+                    .await?;
                 let next = more(found.len(), found.last().map(|row| row.id));
                 Ok((found.iter().map(contribution).collect(), next))
             }
@@ -300,7 +301,9 @@ impl SentCopy {
                 let from: EntryCursor = place(after)?.unwrap_or(EntryCursor::NEWEST);
                 let asset = &self.cx.app.pay.asset;
                 let money = store.money();
-                let (found, next) = money.journal(asset, operator, EntryFilter::default(), from, ROWS).await?;
+                let (found, next) = money
+                    .journal(asset, operator, EntryFilter::default(), from, ROWS)
+                    .await?;
                 Ok((found.iter().map(entry).collect(), next.map(|next| next.to_string())))
             }
             CopiedList::Trail => {

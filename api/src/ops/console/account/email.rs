@@ -45,7 +45,11 @@ pub(super) fn add(table: &mut Operations) {
     };
     let confirm = "/verify/email";
     table.add(
-        open("confirm_email_page", confirm, "Asks to confirm another address of an account"),
+        open(
+            "confirm_email_page",
+            confirm,
+            "Asks to confirm another address of an account",
+        ),
         &[],
         confirm_page,
     );
@@ -56,7 +60,11 @@ pub(super) fn add(table: &mut Operations) {
     );
     let stop = "/verify/email/stop";
     table.add(
-        open("stop_email_page", stop, "Asks to take back another address of an account"),
+        open(
+            "stop_email_page",
+            stop,
+            "Asks to take back another address of an account",
+        ),
         &[],
         stop_page,
     );

@@ -42,11 +42,21 @@ async fn a_name_is_changed_once_and_never_over_another_window() {
     let browser = Browser::signed_in(&service).await;
     for _ in 0..2 {
         let saved = send(&browser, "name", &[("name", " Harbour Lab "), ("seen", "Somebody")]).await;
-        assert_eq!((saved.status.as_u16(), location(&saved)), (303, "/console/settings?done=name"));
+        assert_eq!(
+            (saved.status.as_u16(), location(&saved)),
+            (303, "/console/settings?done=name")
+        );
     }
     let page = browser.get("/console/settings?done=name").await.text();
-    assert!(page.contains("The name is saved.") && page.contains("Harbour Lab"), "{page}");
-    for (name, seen) in [("", "Harbour Lab"), (&*"x".repeat(81), "Harbour Lab"), ("Mooring <b>", "Somebody")] {
+    assert!(
+        page.contains("The name is saved.") && page.contains("Harbour Lab"),
+        "{page}"
+    );
+    for (name, seen) in [
+        ("", "Harbour Lab"),
+        (&*"x".repeat(81), "Harbour Lab"),
+        ("Mooring <b>", "Somebody"),
+    ] {
         let refused = send(&browser, "name", &[("name", name), ("seen", seen)]).await;
         assert_eq!(refused.status, 400, "{}", refused.text());
         assert!(refused.text().contains("name-error") && !refused.text().contains("<b>"));
@@ -64,12 +74,20 @@ async fn an_address_is_confirmed_at_the_new_one_and_taken_back_at_the_old_one() 
         assert!(refused.text().contains("email-error"), "{email}");
     }
     let asked = send(&browser, "email", &[("email", "ada@harbour.example")]).await;
-    assert_eq!((asked.status.as_u16(), location(&asked)), (303, "/console/settings?done=email"));
+    assert_eq!(
+        (asked.status.as_u16(), location(&asked)),
+        (303, "/console/settings?done=email")
+    );
     let mut sent = letters(&service).await;
     sent.sort();
-    let [(old, _, notice), (new, _, link)] = &sent[..] else { panic!("{sent:?}") };
+    let [(old, _, notice), (new, _, link)] = &sent[..] else {
+        panic!("{sent:?}")
+    };
     assert_eq!((old.as_str(), new.as_str()), (EMAIL, "ada@harbour.example"));
-    assert!(!notice.contains("harbour.example"), "a letter has no text that a stranger chose: {notice}");
+    assert!(
+        !notice.contains("harbour.example"),
+        "a letter has no text that a stranger chose: {notice}"
+    );
     let (confirm, stop) = (token_of(link), token_of(notice));
     assert_ne!(confirm, stop);
 
@@ -84,7 +102,12 @@ async fn an_address_is_confirmed_at_the_new_one_and_taken_back_at_the_old_one() 
     assert_eq!(confirmed.status, 200, "{}", confirmed.text());
     let twice = visitor.post("/verify/email", &format!("token={confirm}")).await;
     assert!(twice.text().contains("This link was used"), "{}", twice.text());
-    let found = service.app.store.operator_by_email("ada@harbour.example").await.unwrap();
+    let found = service
+        .app
+        .store
+        .operator_by_email("ada@harbour.example")
+        .await
+        .unwrap();
     assert!(found.is_some());
     // No other change begins while this one can be taken back.
     let soon = send(&browser, "email", &[("email", "eve@example.org")]).await;
@@ -93,7 +116,11 @@ async fn an_address_is_confirmed_at_the_new_one_and_taken_back_at_the_old_one() 
     let stopped = visitor.post("/verify/email/stop", &format!("token={stop}")).await;
     assert_eq!(stopped.status, 200, "{}", stopped.text());
     assert!(service.app.store.operator_by_email(EMAIL).await.unwrap().is_some());
-    assert_eq!(browser.get("/console/settings").await.status, 303, "every session ended");
+    assert_eq!(
+        browser.get("/console/settings").await.status,
+        303,
+        "every session ended"
+    );
     let again = visitor.post("/verify/email/stop", &format!("token={stop}")).await;
     assert!(again.text().contains("This link was used"), "{}", again.text());
 }
@@ -104,7 +131,10 @@ async fn an_address_of_another_account_is_answered_like_a_free_one_and_gets_no_l
     service.operator_at("eve@example.org").await;
     let browser = Browser::signed_in(&service).await;
     let asked = send(&browser, "email", &[("email", "Eve+other@example.org")]).await;
-    assert_eq!((asked.status.as_u16(), location(&asked)), (303, "/console/settings?done=email"));
+    assert_eq!(
+        (asked.status.as_u16(), location(&asked)),
+        (303, "/console/settings?done=email")
+    );
     let sent = letters(&service).await;
     let [(to, _, _)] = &sent[..] else { panic!("{sent:?}") };
     assert_eq!(to, EMAIL);
@@ -112,7 +142,13 @@ async fn an_address_of_another_account_is_answered_like_a_free_one_and_gets_no_l
     service.clock.advance(Duration::from_mins(16));
     let old = send(&browser, "email", &[("email", "ada@harbour.example")]).await;
     assert_eq!(old.status, 403, "{}", old.text());
-    assert!(browser.get("/console/settings").await.text().contains("sign in again first"));
+    assert!(
+        browser
+            .get("/console/settings")
+            .await
+            .text()
+            .contains("sign in again first")
+    );
 }
 
 #[tokio::test]
@@ -126,7 +162,10 @@ async fn a_person_chooses_letters_and_hides_the_name() {
     let page = browser.get("/console/settings").await.text();
     assert!(page.contains("name=\"approvals\" value=\"yes\">"), "{page}");
     assert!(page.contains("name=\"bought_items\" value=\"yes\" checked>"), "{page}");
-    assert!(!page.contains("name=\"reports\""), "only moderators get letters about reports");
+    assert!(
+        !page.contains("name=\"reports\""),
+        "only moderators get letters about reports"
+    );
     for (hidden, is_hidden) in [("yes", true), ("yes", true), ("no", false)] {
         let saved = send(&browser, "profile", &[("hidden", hidden)]).await;
         assert_eq!(saved.status, 303, "{}", saved.text());
@@ -142,12 +181,17 @@ async fn the_copy_has_every_row_and_no_secret() {
     let key = service.agent(&token, "tide-gauge").await;
     service.project(&key, "tides", &json!({})).await;
     for number in 0..3 {
-        service.merged(&key, "tides", &[json!({"name": format!("n{number}")})]).await;
+        service
+            .merged(&key, "tides", &[json!({"name": format!("n{number}")})])
+            .await;
     }
     let browser = Browser::signed_in_again(&service).await;
     let got = browser.get("/console/settings/account.json").await;
     assert_eq!(got.status, 200, "{}", got.text());
-    assert_eq!(got.headers["content-disposition"], "attachment; filename=\"account.json\"");
+    assert_eq!(
+        got.headers["content-disposition"],
+        "attachment; filename=\"account.json\""
+    );
     let copy: Value = serde_json::from_str(&got.text()).unwrap();
     assert_eq!(copy["account"]["email"], EMAIL);
     assert_eq!(copy["agents"][0]["name"], "tide-gauge");
@@ -169,7 +213,9 @@ async fn an_account_closes_when_nothing_of_it_is_open() {
     let key = service.agent(&token, "tide-gauge").await;
     service.project(&key, "tides", &json!({})).await;
     let upload = json!({"bytes": 10, "parts": 1, "partSize": 10}).to_string();
-    let begun = service.call("POST", "/projects/tides/uploads", Some(&key), &upload).await;
+    let begun = service
+        .call("POST", "/projects/tides/uploads", Some(&key), &upload)
+        .await;
     assert_eq!(begun.status, 201, "{}", begun.text());
     let upload = begun.json()["id"].as_str().unwrap().to_owned();
     let browser = Browser::signed_in_again(&service).await;

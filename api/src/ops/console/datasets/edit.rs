@@ -204,7 +204,13 @@ fn errors_of(error: ApiError) -> Result<Vec<FieldError>, ApiError> {
 /// Returns the fields of a dataset that differ from what was typed, as they are now.
 fn differences(project: &Project, typed: &DatasetEditForm) -> Vec<(&'static str, String)> {
     let now = form_of(project);
-    let shown = |text: &str| if text.is_empty() { "(empty)".to_owned() } else { text.to_owned() };
+    let shown = |text: &str| {
+        if text.is_empty() {
+            "(empty)".to_owned()
+        } else {
+            text.to_owned()
+        }
+    };
     let mut differences = Vec::new();
     for (name, is, was) in [
         ("Title", &now.title, &typed.title),
@@ -218,7 +224,11 @@ fn differences(project: &Project, typed: &DatasetEditForm) -> Vec<(&'static str,
     if let (Some(is), Some(was)) = (&now.price, &typed.price)
         && is != was
     {
-        let price = if is.is_empty() { "the default".to_owned() } else { format!("${is}") };
+        let price = if is.is_empty() {
+            "the default".to_owned()
+        } else {
+            format!("${is}")
+        };
         differences.push(("Price", price));
     }
     if now.trial != typed.trial {
@@ -254,7 +264,10 @@ async fn kept(cx: &Cx, input: EditDatasetForm) -> Result<PageResponse, ApiError>
         chrome: page_layout(cx).await?,
         action: page.clone(),
         page,
-        fields: fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect(),
+        fields: fields
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)))
+            .collect(),
         label: "Save changes",
     };
     Ok(PageResponse::page(&kept)?.with_status(http::StatusCode::FORBIDDEN))
@@ -269,9 +282,10 @@ async fn ask_to_archive(cx: Cx, input: DatasetChoice) -> Result<PageResponse, Ap
     PageResponse::page(&ConfirmPage {
         chrome: page_layout(&cx).await?,
         title: format!("Archive {}?", project.slug),
-        explanation: "It takes no rows any more, for good. It stays readable and on sale, its address stays taken, and it no \
+        explanation:
+            "It takes no rows any more, for good. It stays readable and on sale, its address stays taken, and it no \
                       longer counts as one of your active datasets. There is no undo."
-            .to_owned(),
+                .to_owned(),
         action: format!("{PATH}/{}/archive", project.slug),
         fields: Vec::new(),
         label: "Archive it for good".to_owned(),

@@ -32,11 +32,18 @@ async fn a_price_is_changed_from_the_one_that_was_seen() {
     let browser = Browser::signed_in_again(&world.service).await;
     let id = world.published("Measured twice.", 70).await;
     let page = browser.get(&format!("/console/knowledge/{id}")).await.text();
-    assert!(page.contains("free with an account") && page.contains(&format!("/units/{id}")), "{page}");
+    assert!(
+        page.contains("free with an account") && page.contains(&format!("/units/{id}")),
+        "{page}"
+    );
     for typed in ["a quarter", "0.123"] {
         let refused = price(&browser, &id, "", typed).await;
         assert_eq!(refused.status, 400, "{}", refused.text());
-        assert!(refused.text().contains(&format!("value=\"{typed}\"")), "{}", refused.text());
+        assert!(
+            refused.text().contains(&format!("value=\"{typed}\"")),
+            "{}",
+            refused.text()
+        );
     }
     for _ in 0..2 {
         let saved = price(&browser, &id, "", "$0.25").await;
@@ -90,12 +97,19 @@ async fn a_unit_of_another_is_missing() {
     let cookie = entered.headers["set-cookie"].to_str().unwrap();
     eve.session = Some(cookie.split_once(';').unwrap().0.to_owned());
     for step in ["", "/retire"] {
-        assert_eq!(eve.get(&format!("/console/knowledge/{id}{step}")).await.status, 404, "{step}");
+        assert_eq!(
+            eve.get(&format!("/console/knowledge/{id}{step}")).await.status,
+            404,
+            "{step}"
+        );
     }
     assert_eq!(price(&eve, &id, "", "0.01").await.status, 404);
     let token = eve.form_token().await;
     let retired = eve
-        .post(&format!("/console/knowledge/{id}/retire"), &form(&[("form_token", &token)]))
+        .post(
+            &format!("/console/knowledge/{id}/retire"),
+            &form(&[("form_token", &token)]),
+        )
         .await;
     assert_eq!(retired.status, 404);
 }

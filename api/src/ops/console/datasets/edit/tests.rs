@@ -70,8 +70,17 @@ async fn a_person_edits_a_dataset_and_a_second_press_changes_nothing() {
         assert_eq!(now.tags, ["tides", "hourly"]);
     }
     let page = browser.get("/console/datasets/tides?saved=true").await.text();
-    assert!(page.contains("Saved.") && page.contains("href=\"/projects/tides\""), "{page}");
-    assert!(service.get("/projects/tides", None).await.text().contains("Tides of the coast"));
+    assert!(
+        page.contains("Saved.") && page.contains("href=\"/projects/tides\""),
+        "{page}"
+    );
+    assert!(
+        service
+            .get("/projects/tides", None)
+            .await
+            .text()
+            .contains("Tides of the coast")
+    );
 }
 
 #[tokio::test]
@@ -85,7 +94,10 @@ async fn what_another_window_changed_is_shown_and_not_overwritten() {
     let refused = send(&browser, &edition, &[]).await;
     let page = refused.text();
     assert_eq!(refused.status, 400, "{page}");
-    assert!(page.contains("Tides &#60;b&#62;by an agent") && page.contains("Tides of the coast"), "{page}");
+    assert!(
+        page.contains("Tides &#60;b&#62;by an agent") && page.contains("Tides of the coast"),
+        "{page}"
+    );
     assert_eq!(project(&service).await.title, "Tides <b>by an agent</b>");
     // The form is of what there is now, so the person decides by saving once more.
     let again = send(&browser, &field(&page, "seen"), &[]).await;
@@ -113,7 +125,12 @@ async fn what_breaks_a_rule_stays_in_the_form() {
     // A second price of the day is an error of its field, and nothing else is saved.
     let first = send(&browser, &edition, &[("price", "0.60")]).await;
     assert_eq!(first.status, 303, "{}", first.text());
-    let second = send(&browser, &seen(&browser).await, &[("price", "0.70"), ("title", "Kept words")]).await;
+    let second = send(
+        &browser,
+        &seen(&browser).await,
+        &[("price", "0.70"), ("title", "Kept words")],
+    )
+    .await;
     let page = second.text();
     assert_eq!(second.status, 400, "{page}");
     assert!(page.contains("price-error") && page.contains("Kept words"), "{page}");
@@ -141,7 +158,11 @@ async fn a_form_of_somebody_who_was_signed_out_keeps_what_was_typed() {
     let kept = out.post("/console/datasets/tides", &typed(&token)).await;
     let page = kept.text();
     assert_eq!(kept.status, 403, "{page}");
-    for words in ["Words of an hour", "Typed for an hour", "/signin?next=/console/datasets/tides"] {
+    for words in [
+        "Words of an hour",
+        "Typed for an hour",
+        "/signin?next=/console/datasets/tides",
+    ] {
         assert!(page.contains(words), "{words}: {page}");
     }
     assert_eq!(project(&service).await.title, "A title");
@@ -168,7 +189,11 @@ async fn a_dataset_of_another_is_missing() {
     let entered = eve.post("/signin/link", &format!("token={token}")).await;
     let cookie = entered.headers["set-cookie"].to_str().unwrap();
     eve.session = Some(cookie.split_once(';').unwrap().0.to_owned());
-    for path in ["/console/datasets/tides", "/console/datasets/tides/archive", "/console/datasets/none"] {
+    for path in [
+        "/console/datasets/tides",
+        "/console/datasets/tides/archive",
+        "/console/datasets/none",
+    ] {
         assert_eq!(eve.get(path).await.status, 404, "{path}");
     }
     assert_eq!(send(&eve, "", &[]).await.status, 404);
@@ -217,7 +242,14 @@ async fn the_owner_sees_each_sale_with_its_fee_and_state() {
     let bought = service.call("POST", "/projects/tides/buy", Some(&buyer), "{}").await;
     assert_eq!(bought.status, 200, "{}", bought.text());
     let page = browser.get("/console/datasets/tides").await.text();
-    for words in ["an agent, with credits", "$0.50", "$0.12", "$0.38", "on hold until", "Sales a day: 1 in 30 days"] {
+    for words in [
+        "an agent, with credits",
+        "$0.50",
+        "$0.12",
+        "$0.38",
+        "on hold until",
+        "Sales a day: 1 in 30 days",
+    ] {
         assert!(page.contains(words), "{words}: {page}");
     }
     assert!(!page.contains("buyer</bdi>"), "who bought is not named");
