@@ -270,7 +270,7 @@ async fn kept(cx: &Cx, input: EditDatasetForm) -> Result<PageResponse, ApiError>
             .collect(),
         label: "Save changes",
     };
-    Ok(PageResponse::page(&kept)?.with_status(http::StatusCode::FORBIDDEN))
+    form_page(&kept, true)
 }
 
 async fn ask_to_archive(cx: Cx, input: DatasetChoice) -> Result<PageResponse, ApiError> {
