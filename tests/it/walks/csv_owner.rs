@@ -53,7 +53,11 @@ fn edit(page: &Page, other: &Page, site: &Site) {
     assert_eq!(other.submit(By::Button("Save changes")).status, 400);
     judge_answer(other, "a dataset that another window changed");
     other.see(By::Text("It was changed in another window"));
-    assert!(other.text().contains("Water levels <b>of three gauges</b>"), "{}", other.text());
+    assert!(
+        other.text().contains("Water levels <b>of three gauges</b>"),
+        "{}",
+        other.text()
+    );
     // Back is the form as it was, and sending it again changes nothing more.
     page.evaluate("history.go(-1)");
     page.see(By::Css("#price"));
@@ -87,7 +91,11 @@ async fn the_owner_of_a_csv_publishes_changes_and_sells_it() {
 
     page.goto(site.url("/console"));
     go(&page, By::Css(".rail a[href='/console/datasets']"), "the own datasets");
-    go(&page, By::Css("a[href='/console/datasets/gauges']"), "the own dataset, sold once");
+    go(
+        &page,
+        By::Css("a[href='/console/datasets/gauges']"),
+        "the own dataset, sold once",
+    );
     let text = page.text();
     for words in ["an agent, with credits", "$0.75", "on hold until", "1 in 30 days"] {
         assert!(text.contains(words), "{words}: {text}");
@@ -103,12 +111,19 @@ async fn the_owner_of_a_csv_publishes_changes_and_sells_it() {
     assert_eq!(copy["account"]["displayName"], json!("Harbour <i>Lab</i>"));
     assert_eq!(copy["sales"].as_array().unwrap().len(), 1);
     // Closing is asked about first, and nothing of it happens by that.
-    go(&page, By::Css("a[href='/console/settings/close']"), "the question before an account is closed");
+    go(
+        &page,
+        By::Css("a[href='/console/settings/close']"),
+        "the question before an account is closed",
+    );
     assert!(page.text().contains("What stays"), "{}", page.text());
 
     // The session ends while a long text is typed, and nothing of it is lost.
     page.goto(site.url("/console/datasets/gauges"));
-    page.fill(By::Css("#readme"), "Read every ten minutes at three gauges, and typed for an hour.");
+    page.fill(
+        By::Css("#readme"),
+        "Read every ten minutes at three gauges, and typed for an hour.",
+    );
     other.goto(site.url("/console"));
     other.submit(By::Button("Sign out"));
     assert_eq!(page.submit(By::Button("Save changes")).status, 400);
@@ -116,14 +131,20 @@ async fn the_owner_of_a_csv_publishes_changes_and_sells_it() {
     assert!(page.text().contains("typed for an hour"), "{}", page.text());
     site.sign_in(&other, 2).await;
     assert_eq!(page.submit(By::Button("Save changes")).status, 400);
-    go(&page, By::Button("Save changes"), "a dataset that was changed after a new sign-in");
+    go(
+        &page,
+        By::Button("Save changes"),
+        "a dataset that was changed after a new sign-in",
+    );
     assert!(page.text().contains("typed for an hour"), "{}", page.text());
     options.assert_consistent();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_owner_changes_a_dataset_without_scripts() {
-    let Some(browser) = browser("csv-owner-plain") else { return };
+    let Some(browser) = browser("csv-owner-plain") else {
+        return;
+    };
     let site = Site::start().await;
     let (person, page) = site.signed_up(&browser, Look::default()).await;
     agree(&page, &site, "tide-gauge");
@@ -134,7 +155,11 @@ async fn the_owner_changes_a_dataset_without_scripts() {
         ..Look::default()
     });
     let session = cookies.iter().find(|cookie| cookie.name == "__Host-sluice").unwrap();
-    plain.put_cookie(&site.url("/").replace("http:", "https:"), "__Host-sluice", &session.value);
+    plain.put_cookie(
+        &site.url("/").replace("http:", "https:"),
+        "__Host-sluice",
+        &session.value,
+    );
     let page = plain.page();
     page.goto(site.url("/console/datasets/gauges"));
     page.fill(By::Css("#title"), "Water levels of three gauges");

@@ -7,7 +7,7 @@ use types::vocabulary::ProjectStatus;
 
 use super::{ContributionRow, GateTally, ItemSales};
 use crate::chrome::{PageLayout, Theme};
-use crate::dataset::{GrowthChart, GrowthPoint};
+use crate::dataset::{GrowthChart, GrowthPoint, VersionContributor};
 use crate::filters;
 use crate::form::{Errors as _, FieldError};
 use crate::time::Instant;
@@ -81,6 +81,8 @@ pub struct ConsoleDatasetPage {
     pub growth: Vec<GrowthPoint>,
     /// Latest versions, newest first.
     pub versions: Vec<VersionRow>,
+    /// Agents whose contributions were merged, the most rows first.
+    pub contributors: Vec<VersionContributor>,
     /// Counts of each gate over the latest contributions.
     pub gates: Vec<GateTally>,
     /// Uploads that are open or ended lately, newest first.

@@ -322,6 +322,7 @@ fn datasets(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             sales: owner::sales(texts),
             growth: owner::growth(),
             versions: vec![version(1_242, 84), version(1_241, 84), version(1_240, 60)],
+            contributors: owner::contributors(texts),
             gates: tallies(texts),
             uploads: vec![upload("open"), upload("completed"), upload("expired")],
             contributions: rows(texts),

@@ -10,7 +10,7 @@ use crate::console::{
     AccountClosedPage, AccountForms, CloseAccountPage, ConsoleUnitPage, DatasetEditForm, EmailLinkPage, EmailLinkState,
     ItemDay, ItemSales, LetterChoice, OpenMatter, OwnUnit, SoldRow, StateMark, UnitPriceForm, UnitRow,
 };
-use crate::{Error, FieldError, GrowthPoint, KeptFormPage};
+use crate::{Error, FieldError, GrowthPoint, KeptFormPage, VersionContributor};
 
 pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     book.add("console-unit", &unit(texts))?;
@@ -157,6 +157,19 @@ pub(super) fn edit(texts: &Texts) -> DatasetEditForm {
         errors: vec![FieldError::new("price", "Must be dollars from 0 on.")],
         changed: vec![("Title", texts.text.clone()), ("Price", "$0.10".to_owned())],
     }
+}
+
+/// Returns the agents that contributed to a dataset.
+pub(super) fn contributors(texts: &Texts) -> Vec<VersionContributor> {
+    let contributor = |agent: &str, contributions, added| VersionContributor {
+        agent: agent.to_owned(),
+        contributions,
+        added,
+    };
+    vec![
+        contributor("tide-gauge", 1_198, 835_758),
+        contributor(&texts.name, 31, 2_604),
+    ]
 }
 
 /// Returns the rows of a dataset over three days.

@@ -32,6 +32,8 @@ const MAX_PROJECTS: u32 = 200;
 const MAX_VERSIONS: u32 = 30;
 /// Contributions and uploads on the page of a dataset.
 const MAX_RECENT: u32 = 30;
+/// Contributors on the page of a dataset.
+const MAX_CONTRIBUTORS: u32 = 20;
 /// Versions that the chart of the rows has at most.
 const GROWTH_POINTS: u64 = 120;
 
@@ -220,6 +222,7 @@ async fn dataset(cx: &Cx, project: Project, deletion: DeletionForm) -> Result<Co
         console.uploads_to(project.id, MAX_RECENT)
     )?;
     let counts = store.project_counts(project.id).await?;
+    let contributors = store.project_contributors(project.id, MAX_CONTRIBUTORS).await?;
     let mut gates: Vec<GateTally> = Vec::new();
     for row in &recent {
         let tallies = tallies(row.tallies.as_deref())?;
@@ -273,6 +276,14 @@ async fn dataset(cx: &Cx, project: Project, deletion: DeletionForm) -> Result<Co
             merged_at: project.head.map(|head| instant(head.merged_at)),
             example: Some(example),
         },
+        contributors: contributors
+            .into_iter()
+            .map(|contributor| pages::VersionContributor {
+                agent: contributor.name,
+                contributions: contributor.contributions,
+                added: contributor.accepted,
+            })
+            .collect(),
         gates,
         versions: versions
             .into_iter()

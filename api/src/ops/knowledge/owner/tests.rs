@@ -23,7 +23,7 @@ async fn price(browser: &Browser<'_>, id: &str, seen: &str, price: &str) -> Got 
 async fn set(world: &World, id: &str, price: &str) -> Got {
     let path = format!("/knowledge/{id}/price");
     let body = json!({"price": price}).to_string();
-    world.service.call("POST", &path, Some(&world.author), &body).await
+    world.service.call("PUT", &path, Some(&world.author), &body).await
 }
 
 #[tokio::test]
