@@ -108,7 +108,7 @@ impl Operations {
             visit.check_origin(spec.names_origin)?;
         }
         let authenticating = auth::authenticate(app, spec, presented, door);
-        let caller = authenticating.instrument(tracing::debug_span!("authenticate")).await?;
+        let mut caller = authenticating.instrument(tracing::debug_span!("authenticate")).await?;
         // These limits come before the input, so that calls count that are refused for their input.
         call_limits::count(app, spec, client, caller.as_ref(), None).await?;
         let place = match &caller {
@@ -122,8 +122,12 @@ impl Operations {
             refused,
             form_token,
         } = reading.instrument(tracing::debug_span!("read input")).await?;
-        if let (Some(visit), Some(_)) = (form, &caller) {
-            visit.check_token(form_token.as_deref())?;
+        if let Some(visit) = form.filter(|_| caller.is_some()) {
+            match visit.check_token(form_token.as_deref()) {
+                // The function cannot change anything without a caller, and keeps what was typed.
+                Err(_) if spec.keeps_form => caller = None,
+                checked => checked?,
+            }
         }
         let mut input = Value::Object(members);
         // A member given as an outline passes: its schema says nothing about the content of its objects. See

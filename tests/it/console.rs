@@ -89,6 +89,11 @@ impl Site {
         format!("{}{path}", self.server.base())
     }
 
+    /// Options of the commands of the service.
+    pub(crate) fn options(&self) -> &Options {
+        self.server.options()
+    }
+
     fn mail(&self) -> PathBuf {
         self.folder.path().join("data/mail")
     }

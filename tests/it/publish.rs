@@ -49,7 +49,7 @@ fn publish_as_found(page: &Page, site: &Site, file: &Path, slug: &str) -> Value 
 }
 
 /// Agrees that the console acts as a new agent.
-fn agree(page: &Page, site: &Site, name: &str) {
+pub(crate) fn agree(page: &Page, site: &Site, name: &str) {
     page.goto(site.url("/console/datasets"));
     page.submit(By::Link("New dataset"));
     judge_answer(page, "the question who publishes");

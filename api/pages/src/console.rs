@@ -1,5 +1,6 @@
 //! Pages of the console: everything that a signed-in person sees of the own operator.
 
+mod account;
 mod activity;
 mod agents;
 mod approval;
@@ -7,6 +8,7 @@ mod apps;
 mod collectors;
 mod contributions;
 mod datasets;
+mod item_sales;
 mod library;
 mod limits;
 mod login;
@@ -21,6 +23,9 @@ mod settings;
 mod top_up;
 mod units;
 
+pub use account::{
+    AccountClosedPage, AccountForms, CloseAccountPage, EmailLinkPage, EmailLinkState, LetterChoice, OpenMatter,
+};
 pub use activity::{ActivityPage, ActivityRow, ChangeActor, JobRow};
 pub use agents::{AgentView, AgentsPage, ClaimEnd, ClaimView, CodeView, DecidedClaim, KeyView, NewAgentForm};
 pub use approval::{ApprovalChange, ApprovalPage, ShownApproval};
@@ -30,12 +35,11 @@ pub use contributions::{
     ContributionPage, ContributionRow, ContributionState, ContributionsPage, GateTally, VerdictKind, VerdictRow,
 };
 pub use datasets::{
-    ConsoleDatasetPage, DatasetFacts, DatasetRow, DatasetsPage, DeletionForm, PreviewRowsForm, UploadRow, VersionRow,
+    ConsoleDatasetPage, DatasetEditForm, DatasetFacts, DatasetRow, DatasetsPage, DeletionForm, PreviewRowsForm,
+    UploadRow, VersionRow,
 };
-pub use library::{
-    LibraryChoice, LibraryContent, LibraryDataset, LibraryItem, LibraryNote, LibraryPage, LibraryPaid, LibraryReader,
-    LibraryText, LibraryThing,
-};
+pub use item_sales::{ItemDay, ItemSaleRow, ItemSales};
+pub use library::{LibraryChoice, LibraryContent, LibraryDataset, LibraryItem, LibraryNote, LibraryPage, LibraryPaid, LibraryReader, LibraryText, LibraryThing};
 pub use limits::{LimitsForm, LimitsPage};
 pub use login::{AskedLogin, LoginEnd, LoginPage};
 pub use moderation::{ModerationPage, ReportQueue, ReportRow, TakedownRow};
@@ -53,6 +57,6 @@ pub use quota::{CountLimit, EgressShare, MonthOfEgress, QuotaPage, StoredDataset
 pub use receipt::ReceiptPage;
 pub use settings::{AccountView, SessionRow, SettingsPage, TokenRow};
 pub use top_up::{TopUpPage, TopUpWay};
-pub use units::{UnitRow, UnitsPage};
+pub use units::{ConsoleUnitPage, OwnUnit, UnitPriceForm, UnitRow, UnitsPage};
 
 pub use crate::words::StateMark;

@@ -16,6 +16,7 @@ mod table;
 mod versions;
 
 pub use column::{ColumnOrder, ShownColumn};
+pub(crate) use growth::GrowthChart;
 pub use growth::GrowthPoint;
 pub use head::{DatasetHead, DatasetOffer, DatasetPurchase, DatasetTab};
 pub use page::{DatasetPage, ProofOfVersion, SummaryOfVersion, VersionContributor};

@@ -26,6 +26,7 @@ mod form;
 mod head;
 mod home;
 mod inline;
+mod kept;
 mod link;
 mod mark;
 mod market;
@@ -80,6 +81,7 @@ pub use find::{FindFacet, FindHit, FindMode, FindPage, FindValue, SuggestPage, S
 pub use form::{FieldError, OptionChoice};
 pub use head::LinkedData;
 pub use home::{HomeDataset, HomeExample, HomePage, HomeRequest};
+pub use kept::KeptFormPage;
 pub use link::PageLink;
 pub use mark::MarkedText;
 pub use market::{BrowsePage, BrowseRow, KnowledgePage};

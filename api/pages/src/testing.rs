@@ -11,6 +11,7 @@ mod market;
 mod moderation;
 mod money;
 mod overview;
+mod owner;
 mod publish;
 mod site;
 mod sql;
@@ -137,6 +138,7 @@ pub fn samples() -> Result<Vec<Sample>, Error> {
         site::add(&mut book, &texts)?;
         console::add(&mut book, &texts)?;
         moderation::add(&mut book, &texts)?;
+        owner::add(&mut book, &texts)?;
         market::add(&mut book, &texts)?;
         units::add(&mut book, &texts)?;
         board::add(&mut book, &texts)?;

@@ -195,6 +195,9 @@ pub struct Spec {
     /// True if a form counts only if its browser names this service in `Origin`. Elsewhere the statement of a newer browser does,
     /// too: `Sec-Fetch-Site` is not in every one, and a form without `Origin` is not from any of today's.
     pub names_origin: bool,
+    /// True if a form that comes without a session, or with the token of an earlier one, reaches the function without a caller,
+    /// which shows what was typed once more. Such a form accepts anybody, and a function without a caller changes nothing.
+    pub keeps_form: bool,
     /// True if a person is refused with 403 instead of 401 although the credential is valid. The interface wants that
     /// for the writes of the requests board.
     pub forbids_persons: bool,
@@ -296,6 +299,7 @@ impl Spec {
         tag: "",
         accepts: PUBLIC,
         names_origin: false,
+        keeps_form: false,
         forbids_persons: false,
         scope: Scope::Read,
         any_scope: false,

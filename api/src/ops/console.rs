@@ -3,6 +3,7 @@
 //! Invariant: a page of the console shows rows of the signed-in person's operator only, and a form changes only those:
 //! the operator of the session is part of each statement.
 
+mod account;
 mod activity;
 mod agents;
 mod apps;
@@ -13,6 +14,7 @@ mod contributions;
 mod datasets;
 mod entry;
 mod invite;
+mod item_sales;
 mod library;
 mod limits;
 mod logins;
@@ -31,6 +33,7 @@ pub(super) use apps::name as app_name;
 pub(super) use attention::count as attention_count;
 pub(super) use contributions::records;
 pub(super) use publish::{NEW as NEW_AGENT, make as make_agent};
+pub(super) use item_sales::of as sales_of_item;
 
 use crate::call::operation::Operations;
 
@@ -56,4 +59,5 @@ pub(super) fn add(table: &mut Operations) {
     consent::add(table);
     limits::add(table);
     settings::add(table);
+    account::add(table);
 }

@@ -16,6 +16,7 @@ mod copied;
 pub(super) mod fields;
 mod full;
 mod marks;
+mod owner;
 mod page;
 mod ratings;
 mod reader;
@@ -76,6 +77,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
     reader::add(table);
     voices::add(table);
     page::add(table);
+    owner::add(table);
     add_submissions(table);
     add_second_looks(table);
     add_own(table, limits);

@@ -21,7 +21,7 @@ mod view;
 
 pub(super) use create::contract_of;
 pub(in crate::ops) use delete::delete_project;
-pub(in crate::ops) use update::set_preview_rows;
+pub(in crate::ops) use update::{ProjectEdit, archive, edit, set_preview_rows};
 pub(super) use view::SchemaDef;
 
 const TAG: &str = "datasets";
@@ -134,7 +134,7 @@ pub(super) fn add(table: &mut Operations) {
 }
 
 /// Returns true if a project may have a price: only public, paid ones may.
-const fn can_have_price(access: Access, visibility: Visibility) -> bool {
+pub(in crate::ops) const fn can_have_price(access: Access, visibility: Visibility) -> bool {
     // A private project has no buyers, because no other operator can see it.
     matches!((access, visibility), (Access::Paid, Visibility::Public))
 }

@@ -220,9 +220,9 @@ fn a_page_of_the_console_needs_a_session_and_a_form_is_posted() {
         let is_console =
             spec.path.starts_with("/console") || ["/signin/again", "/oauth/authorize"].contains(&spec.path);
         let is_reading = READING.contains(&(spec.name, spec.path));
-        // A visitor's statement is there again after signing in.
-        let is_kept = spec.name == "sql_form";
-        let accepted = if is_console || is_reading && !is_kept {
+        // A visitor's statement is there again after signing in, and so is what a person typed who was signed out.
+        let is_kept = spec.name == "sql_form" || spec.keeps_form;
+        let accepted = if (is_console || is_reading) && !is_kept {
             SESSION
         } else {
             ANYBODY
@@ -276,6 +276,11 @@ fn what_changes_something_needs_a_credential_and_more_than_read() {
                 "theme_form",
                 "invite_form",
                 "report_form",
+                // The token of a link is the credential.
+                "confirm_email_form",
+                "stop_email_form",
+                // Without a session it shows what was typed once more.
+                "edit_dataset_form",
             ]
             .contains(&spec.name);
             assert!(is_open == may_be_open && spec.scope != Scope::Read, "{}", spec.name);

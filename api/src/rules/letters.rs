@@ -8,19 +8,22 @@
 use async_trait::async_trait;
 use mail::{Letter, LetterBody};
 use serde::{Deserialize, Serialize};
-use store::{Job, LinkPurpose, Mail, NewJob};
-use types::{ApprovalId, Kind, LinkId, OperatorId, ReportId, TakedownId, Timestamp};
+use store::{EmailLink, Job, LinkPurpose, Mail, NewJob};
+use types::{ApprovalId, DisputeId, Kind, LinkId, OperatorId, ReportId, TakedownId, Timestamp};
 
 use crate::error::ApiError;
 use crate::ids;
 use crate::rules::jobs::{ComposeLetters, JobFailure};
 use crate::state::app::App;
 
+mod account;
 mod approval;
+mod disputes;
 mod links;
 mod moderation;
 mod notices;
 
+pub use disputes::{dispute_answered, dispute_decided, dispute_opened};
 pub use moderation::{decision, digest};
 
 /// Kind of the jobs that send letters.
@@ -43,6 +46,17 @@ pub enum LetterPayload {
     /// Link for signing in.
     SignIn {
         /// Id of the link.
+        link: LinkId,
+    },
+    /// Link that confirms another address of an account, to that address.
+    // The word is as long as `nothing`, so that the payloads have one length.
+    Address {
+        /// Id of the link.
+        link: LinkId,
+    },
+    /// Change of the address of an account, to the old one.
+    AddressChanges {
+        /// Id of the link that takes it back.
         link: LinkId,
     },
     /// Suspension of an account, with its reason.
@@ -92,6 +106,22 @@ pub enum LetterPayload {
     Reported {
         /// Report whose outcome it is.
         report: ReportId,
+    },
+    /// Dispute that was opened, to the seller, to the buyer if an administrator opened it, and to the administrator in a job of
+    /// no operator.
+    DisputeOpened {
+        /// Id of the dispute.
+        dispute: DisputeId,
+    },
+    /// Answer of the seller, to the buyer and the administrator.
+    DisputeAnswered {
+        /// Id of the dispute.
+        dispute: DisputeId,
+    },
+    /// End of a dispute, to the seller and the buyer.
+    DisputeDecided {
+        /// Id of the dispute.
+        dispute: DisputeId,
     },
     /// Reports and answers of a while, to a moderator, or to the administrator in a job of no operator.
     ReportDigest {
@@ -165,11 +195,17 @@ impl ComposeLetters for Letters {
 pub(crate) async fn letter(app: &App, job: &Job, now: Timestamp) -> Result<Option<Letter>, ApiError> {
     let payload: LetterPayload =
         serde_json::from_str(&job.payload).map_err(|error| ApiError::internal(format!("job {}: {error}", job.id)))?;
+    // Decided when it is sent, so that a choice of a minute ago counts.
+    if account::is_muted(app, &payload, job.operator).await? {
+        return Ok(None);
+    }
     let draft: Option<LetterDraft> = match &payload {
         // The work of a letter was done for an address without an account, and nobody gets one.
         LetterPayload::Nothing { .. } => None,
         LetterPayload::Verify { link } => links::with_link(app, LinkPurpose::Verify, *link, now).await?,
         LetterPayload::SignIn { link } => links::with_link(app, LinkPurpose::SignIn, *link, now).await?,
+        LetterPayload::Address { link } => account::address(app, EmailLink::Confirm, *link, now).await?,
+        LetterPayload::AddressChanges { link } => account::address(app, EmailLink::Stop, *link, now).await?,
         LetterPayload::Suspended { operator, reason } => {
             let to = to(app, *operator).await?;
             to.map(|to| notices::suspended(to, reason))
@@ -189,6 +225,11 @@ pub(crate) async fn letter(app: &App, job: &Job, now: Timestamp) -> Result<Optio
         }
         LetterPayload::Approval { approval } => approval::asked(app, job.operator, *approval, now).await?,
         LetterPayload::Reported { report } => moderation::reported(app, *report, now).await?,
+        LetterPayload::DisputeOpened { dispute }
+        | LetterPayload::DisputeAnswered { dispute }
+        | LetterPayload::DisputeDecided { dispute } => {
+            disputes::addressed(app, job.operator, &payload, *dispute).await?
+        }
         LetterPayload::TakenDown { .. }
         | LetterPayload::ItemRestored { .. }
         | LetterPayload::BoughtTakenDown { .. }
@@ -212,25 +253,13 @@ struct LetterDraft {
     body: LetterBody,
 }
 
-/// Address, subject and text of a letter that is written as text.
-type Addressed = (String, &'static str, String);
-
-impl From<Addressed> for LetterDraft {
-    fn from((to, subject, text): Addressed) -> Self {
-        Self {
-            to,
-            subject,
-            body: LetterBody::of_text(&text, "You get this because of your account there."),
-        }
-    }
-}
-
 /// Returns the address of an operator that has verified it.
 async fn to(app: &App, operator: OperatorId) -> Result<Option<String>, ApiError> {
     let found = app.store.operator(operator).await?;
     Ok(found
-        // An address that nobody verified may be a stranger's, who must not get letters about an account.
-        .filter(|operator| operator.verified_at.is_some())
+        // An address that nobody verified may be a stranger's, who must not get letters about an account. A closed one has
+        // none.
+        .filter(|operator| operator.verified_at.is_some() && operator.closed_at.is_none())
         .map(|operator| operator.email))
 }
 

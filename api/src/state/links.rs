@@ -9,7 +9,7 @@ use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::Deserialize;
 use sha2::Sha256;
-use store::{LinkPurpose, Store};
+use store::{EmailLink, LinkPurpose, Store};
 use tokio::sync::OnceCell;
 use types::{ContributionId, DatasetId, LinkId, OperatorId, ReportId, Timestamp};
 
@@ -197,6 +197,14 @@ impl AddressSigner {
         let mut mac = self.0.clone();
         mac.update(format!("{MAIL_CONTEXT}\n{purpose}\n{link}").as_bytes());
         // 192 bits are enough, and the address fits a line of a letter.
+        BASE64URL_NOPAD.encode(&mac.finalize().into_bytes()[..24])
+    }
+
+    /// Returns the token of a link about another address of an account. Its purposes have words of their own, so it is never that
+    /// of a link which signs in.
+    pub(crate) fn email_token(&self, purpose: EmailLink, link: LinkId) -> String {
+        let mut mac = self.0.clone();
+        mac.update(format!("{MAIL_CONTEXT}\n{purpose}\n{link}").as_bytes());
         BASE64URL_NOPAD.encode(&mac.finalize().into_bytes()[..24])
     }
 

@@ -48,16 +48,11 @@ pub(crate) fn refusal(
     frame: &LayoutOptions,
 ) -> PageResponse {
     if error.code() == ErrorCode::NotSignedIn {
-        // A form cannot be repeated by a redirect, so its sender begins at the console, or at the question that it answered.
+        // A form cannot be repeated by a redirect, so its sender begins at the page that it was on, or at the console.
         let next = if method == Method::GET {
             visit.path.as_str()
         } else {
-            let answered = visit
-                .path
-                .strip_suffix("/yes")
-                .or_else(|| visit.path.strip_suffix("/no"));
-            let question = answered.filter(|path| path.starts_with("/console/approvals/"));
-            question.unwrap_or(CONSOLE)
+            page_of_form(&visit.path).unwrap_or(CONSOLE)
         };
         if let Ok(view) = PageResponse::see(&sign_in(next)) {
             return view;
@@ -80,6 +75,22 @@ pub(crate) fn refusal(
     let view =
         PageResponse::page(&page).unwrap_or_else(|_unrendered| PageResponse::empty(StatusCode::INTERNAL_SERVER_ERROR));
     view.of_error(error)
+}
+
+/// Returns the page that a form was on: the question that it answered, the settings, or the page of an item.
+fn page_of_form(path: &str) -> Option<&str> {
+    let answered = path.strip_suffix("/yes").or_else(|| path.strip_suffix("/no"));
+    let question = answered.filter(|path| path.starts_with("/console/approvals/"));
+    if question.is_some() {
+        return question;
+    }
+    if path.starts_with("/console/settings/") {
+        return Some("/console/settings");
+    }
+    ["/console/datasets/", "/console/knowledge/"].iter().find_map(|list| {
+        let item = path.strip_prefix(list)?.split('/').next()?;
+        path.get(..list.len() + item.len())
+    })
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@
 
 mod agents;
 mod claims;
+mod closing;
 mod codes;
+mod email_changes;
 mod first_steps;
 mod invites;
 mod keys;
@@ -13,6 +15,7 @@ mod logins;
 pub(crate) mod mail;
 mod operators;
 mod payout;
+mod people;
 mod principals;
 mod sessions;
 mod sign_up;
@@ -23,7 +26,9 @@ use crate::Store;
 
 pub use agents::{AgentCreated, NewAgent, NewConsent};
 pub use claims::{Approval, Claim, Claimed, NewClaim, Polled, Rejection};
+pub use closing::{AccountClosed, CLOSED_NAME, OpenMatters};
 pub use codes::{ClaimCode, ClaimCodeAdded, CodeRefused, MAX_WRONG_TRIES, NewClaimCode};
+pub use email_changes::{EmailChange, EmailChangeAsked, EmailChanged, NewEmailChange};
 pub use invites::InviteRequest;
 pub use keys::{Agent, AgentKey};
 pub use links::{LinkRefused, MailLink, NewLink};

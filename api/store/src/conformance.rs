@@ -41,6 +41,7 @@ pub mod money_usage;
 pub mod outcomes;
 pub mod payments;
 pub mod payouts;
+pub mod people;
 pub mod points;
 pub mod profiles;
 pub mod projects;
@@ -86,6 +87,11 @@ macro_rules! store_suite {
             logins: an_approved_login_is_a_key_with_an_end, a_login_that_is_over_gives_no_key,
                 wrong_codes_lock_a_person_out, one_of_many_approvals_wins, a_login_makes_its_agent_or_nothing,
                 the_key_of_a_login_ends_with_its_agent;
+            people: a_name_is_not_changed_over_another_window, an_address_is_confirmed_and_taken_back,
+                an_address_of_another_is_never_given, one_of_many_confirmations_changes_the_address,
+                an_account_closes_once_nothing_is_open, a_form_changes_the_edition_that_it_saw,
+                a_price_is_changed_from_the_one_that_was_seen, readers_of_an_item_are_counted_by_day,
+                sales_of_an_item_are_listed_and_added_up, an_open_dispute_keeps_an_account_open;
             projects: a_project_is_found_as_it_was_created, a_number_out_of_range_names_its_column, a_slug_is_never_freed, archiving_makes_room_for_another,
                 private_projects_are_listed_for_their_operator_only, a_search_takes_its_text_literally,
                 a_search_ignores_case_beyond_ascii, pages_neither_repeat_nor_skip, archived_is_final,

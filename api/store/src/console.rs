@@ -3,6 +3,8 @@
 //! Invariant: each list has a bound on its rows and is read by an index of the operator or the project, so a page costs
 //! the same however much there is.
 
+mod copy;
+
 use std::time::Duration;
 
 use types::vocabulary::{Access, ContributionStatus, ProjectStatus, UploadStatus, Visibility};

@@ -404,6 +404,7 @@ impl Engine {
             (32, "openings", include_str!("../migrations/0032_openings.sql")),
             (33, "library", include_str!("../migrations/0033_library.sql")),
             (34, "statements", include_str!("../migrations/0034_statements.sql")),
+            (35, "people", include_str!("../migrations/0035_people.sql")),
         ];
         let (texts, text_type, bytes_type, position) = match self {
             Self::Sqlite => (SQLITE, "TEXT", "BLOB", "INSTR"),

@@ -65,11 +65,12 @@ mod writer;
 mod tests;
 
 pub use accounts::{
-    Accounts, Agent, AgentCreated, AgentKey, Approval, Claim, ClaimCode, ClaimCodeAdded, Claimed, CodeRefused,
-    InviteRequest, LinkRefused, LinkRequest, LinkRequested, Login, LoginAgent, LoginApproval, MAX_WRONG_CODES,
-    MAX_WRONG_TRIES, Mail, MailLink, NewAgent, NewClaim, NewClaimCode, NewConsent, NewLink, NewLogin, NewOperator,
-    NewSession, NewSignUp, NewToken, Operator, OperatorCreated, Payout, Polled, Principal, Rejection, Session,
-    SignedUp, Token, TokenAdded, TypedCode, TypedCodeRefused, WRONG_CODE_WINDOW, WalletOwner,
+    AccountClosed, Accounts, Agent, AgentCreated, AgentKey, Approval, CLOSED_NAME, Claim, ClaimCode, ClaimCodeAdded,
+    Claimed, CodeRefused, EmailChange, EmailChangeAsked, EmailChanged, InviteRequest, LinkRefused, LinkRequest,
+    LinkRequested, Login, LoginAgent, LoginApproval, MAX_WRONG_CODES, MAX_WRONG_TRIES, Mail, MailLink, NewAgent,
+    NewClaim, NewClaimCode, NewConsent, NewEmailChange, NewLink, NewLogin, NewOperator, NewSession, NewSignUp,
+    NewToken, OpenMatters, Operator, OperatorCreated, Payout, Polled, Principal, Rejection, Session, SignedUp, Token,
+    TokenAdded, TypedCode, TypedCodeRefused, WRONG_CODE_WINDOW, WalletOwner,
 };
 pub use activity::{Activity, Feed, Merges};
 pub use allowances::Allowance;
@@ -106,7 +107,7 @@ pub use moderation::{
 };
 pub use money::{
     APPROVAL_LASTS, APPROVAL_LETTERS_A_DAY, ApprovalLetter, Approved, ArchiveProof, Balances, Bought, CheckTerms,
-    ClosedDay, DayOfSales, DeniedApproval, Dispute, DisputeOpened, DisputeResolution, DisputeResolved, EgressLease, EgressLeased, Entry, EntryCursor, EntryFilter, Granted, ItemName, LedgerMovement, LibraryFilter, LibraryOrder, MAX_WAITING_APPROVALS, Money, MoneyFault, MonthArchived, NewDeposit, NewDispute, NewGrant, NewNo, NewPayout, NewPersonAsk, NewPurchase, NewPurchaseAsk, NewYes, Offer, OwnedItem, Payable, PaymentReceiptText, PayoutPicked, PayoutRow, PayoutState, PersonAsked, PurchaseApproval, Purchased, Sale, SaleFacts, SaleState, SaleTerms, Seal, SealedMovement, Seller, Settled, Settlement, Sold, SoldFilter, SoldItem, SpendCapped, SpendLimits, SpendOwner, Spender, Spending, SpentCredits, StatementLine, StorageCharged, Treasury, WalletRefund,
+    ClosedDay, CountOfDay, DayOfSales, DeniedApproval, Dispute, DisputeOpened, DisputeResolution, DisputeResolved, EgressLease, EgressLeased, Entry, EntryCursor, EntryFilter, Granted, ItemName, ItemOfSeller, ItemSums, LedgerMovement, LibraryFilter, LibraryOrder, MAX_WAITING_APPROVALS, Money, MoneyFault, MonthArchived, NewDeposit, NewDispute, NewGrant, NewNo, NewPayout, NewPersonAsk, NewPurchase, NewPurchaseAsk, NewYes, Offer, OwnedItem, Payable, PaymentReceiptText, PayoutPicked, PayoutRow, PayoutState, PersonAsked, PurchaseApproval, Purchased, Sale, SaleFacts, SaleState, SaleTerms, Seal, SealedMovement, Seller, Settled, Settlement, Sold, SoldFilter, SoldItem, SpendCapped, SpendLimits, SpendOwner, Spender, Spending, SpentCredits, StatementLine, StorageCharged, Treasury, WalletRefund,
 };
 pub use outcomes::{Applied, OutcomeRow};
 pub use payments::{
@@ -133,9 +134,9 @@ pub use summaries::{Summaries, Summary, SummaryLease, SummaryLimits};
 pub use types::Resolution;
 pub use types::vocabulary::{
     Access, ActivityKind, AllowanceKind, AppealStatus, ApprovalState, AskedBy, ClaimStatus, CommentKind, Compression,
-    ContributionStatus, Discussed, ItemKind, Language, LinkPurpose, MarkKind, PointsKind, ProjectStatus, ReportKind,
-    ReportReason, ReportStatus, RequestKind, RequestStatus, RunOutcome, SpendKind, SpendOf, SpendPeriod, StaleReason,
-    TakedownReason, UnitAction, UnitStatus, UnknownWord, UploadStatus, Visibility,
+    ContributionStatus, Discussed, EmailLink, ItemKind, Language, LetterTopic, LinkPurpose, MarkKind, PointsKind,
+    ProjectStatus, ReportKind, ReportReason, ReportStatus, RequestKind, RequestStatus, RunOutcome, SpendKind, SpendOf,
+    SpendPeriod, StaleReason, TakedownReason, UnitAction, UnitStatus, UnknownWord, UploadStatus, Visibility,
 };
 pub use uploads::{OpenUpload, Upload, UploadAbandoned, UploadBounds, UploadCompleted, UploadCreated};
 pub use vectors::{NewVectors, StoredVector};

@@ -11,6 +11,7 @@ mod entitlements;
 #[cfg(feature = "faults")]
 mod faults;
 mod grants;
+mod item_sales;
 mod items;
 mod journal;
 mod library;
@@ -38,6 +39,7 @@ pub use archive::{ArchiveProof, LedgerMovement, MonthArchived};
 pub use check::{CheckTerms, MoneyFault};
 pub use disputes::{Dispute, DisputeOpened, DisputeResolved, NewDispute, Resolution as DisputeResolution};
 pub use grants::{Granted, NewGrant};
+pub use item_sales::{CountOfDay, ItemOfSeller, ItemSums};
 pub use items::{ItemName, Offer};
 pub use journal::{Entry, EntryCursor, EntryFilter};
 pub use library::{LibraryFilter, LibraryOrder, OwnedItem};

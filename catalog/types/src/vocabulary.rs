@@ -433,6 +433,24 @@ words! {
         /// Signs in to the console.
         SignIn = "sign_in",
     }
+
+    /// The purpose of a link about another address of an account.
+    EmailLink {
+        /// Confirms the new address, to which it was mailed.
+        Confirm = "confirm_email",
+        /// Takes the change back, and was mailed to the old address.
+        Stop = "stop_email",
+    }
+
+    /// The topic of letters that a person may do without.
+    LetterTopic {
+        /// Purchases of agents that wait for the person.
+        Approvals = "approvals",
+        /// Bought items that are taken down.
+        BoughtItems = "bought_items",
+        /// Reports that wait for a moderator.
+        Reports = "reports",
+    }
 }
 
 impl ContributionStatus {

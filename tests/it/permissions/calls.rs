@@ -210,6 +210,18 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
         "begin_login" => json!({"device": "a laptop"}),
         "search_knowledge" => json!({"q": "tide"}),
         "create_dataset" => project_body(&site.name("made")),
+        "account_copy_file" => json!({}),
+        "choose_letters_form" => json!({"approvals": "yes", "bought_items": "yes"}),
+        "dataset_page" => json!({"slug": slug().await}),
+        "archive_dataset_form" => json!({"slug": project(site, kind).await}),
+        // As it is, so that the form of any edition is none of a change.
+        "edit_dataset_form" => {
+            let slug = project(site, kind).await;
+            let body = project_body(&slug);
+            json!({"slug": slug, "title": body["title"], "readme": body["readme"], "status": "open"})
+        }
+        "own_unit_page" => json!({"id": items.free_unit(site).await}),
+        "unit_price_form" => json!({"id": items.free_unit(site).await, "seen": "0.00", "price": "0.00"}),
         "update_dataset" => json!({"slug": project(site, kind).await, "title": "Another title"}),
         "delete_dataset" => json!({"slug": project(site, kind).await}),
         "dataset_info" | "dataset_profile" | "preview_dataset" | "read_dataset" | "dataset_manifest"

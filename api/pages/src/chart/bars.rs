@@ -148,6 +148,32 @@ impl Bars {
         Self::drawn(heading, label, aside, &[("new", "b1")], &bars, grouped)
     }
 
+    /// Draws one count a day; `word` says of what.
+    pub(crate) fn of_days(heading: &'static str, word: &'static str, bars: &[BarCount]) -> Self {
+        let bars: Vec<_> = bars.iter().map(|bar| (bar.name.clone(), vec![bar.count])).collect();
+        let (all, most) = sums(&bars);
+        let (aside, label) = match all {
+            0 => (
+                format!("none in {} days", bars.len()),
+                format!("{heading}: none in {} days", bars.len()),
+            ),
+            _ => (
+                format!("{} in {} days", grouped(all), bars.len()),
+                format!(
+                    "{heading}: {} in {} days, at most {}",
+                    grouped(all),
+                    bars.len(),
+                    grouped(most)
+                ),
+            ),
+        };
+        let series = match word {
+            "sold" => &[("sold", "b1")],
+            _ => &[("new", "b1")],
+        };
+        Self::drawn(heading, label, aside, series, &bars, grouped)
+    }
+
     /// Draws bars with their names, each with a count for each of the series, which `words` says.
     fn drawn(
         heading: &'static str,

@@ -2,8 +2,12 @@
 
 use askama::Template;
 
-use super::{ContributionRow, GateTally};
+use types::money::MicroUsdc;
+use types::vocabulary::ProjectStatus;
+
+use super::{ContributionRow, GateTally, ItemSales};
 use crate::chrome::{PageLayout, Theme};
+use crate::dataset::{GrowthChart, GrowthPoint, VersionContributor};
 use crate::filters;
 use crate::form::{Errors as _, FieldError};
 use crate::time::Instant;
@@ -61,7 +65,7 @@ impl DatasetRow {
     }
 }
 
-/// Page at `GET /console/datasets/{slug}`. Forms: `POST /console/datasets/{slug}/preview` and `…/delete`.
+/// Page at `GET /console/datasets/{slug}`. Forms: `POST /console/datasets/{slug}`, `…/preview` and `…/delete`.
 #[derive(Debug, Template)]
 #[template(path = "console/dataset.html")]
 pub struct ConsoleDatasetPage {
@@ -69,8 +73,16 @@ pub struct ConsoleDatasetPage {
     pub chrome: PageLayout,
     /// Facts of the dataset.
     pub dataset: DatasetFacts,
+    /// Form that changes the dataset.
+    pub edit: DatasetEditForm,
+    /// Sales and readers of the dataset.
+    pub sales: ItemSales,
+    /// Records over time, oldest first.
+    pub growth: Vec<GrowthPoint>,
     /// Latest versions, newest first.
     pub versions: Vec<VersionRow>,
+    /// Agents whose contributions were merged, the most rows first.
+    pub contributors: Vec<VersionContributor>,
     /// Counts of each gate over the latest contributions.
     pub gates: Vec<GateTally>,
     /// Uploads that are open or ended lately, newest first.
@@ -81,6 +93,33 @@ pub struct ConsoleDatasetPage {
     pub preview: Option<PreviewRowsForm>,
     /// Form that deletes the dataset; none for a public one.
     pub deletion: Option<DeletionForm>,
+}
+
+/// Form that changes title, readme, tags, price and status of a dataset.
+#[derive(Clone, Debug)]
+pub struct DatasetEditForm {
+    /// Edition that the form was made from. With another one by now nothing is changed.
+    pub seen: String,
+    /// Title as it is or was typed.
+    pub title: String,
+    /// Readme as it is or was typed.
+    pub readme: String,
+    /// Tags with commas between them, as they are or were typed.
+    pub tags: String,
+    /// Price as it is or was typed, in dollars; empty for the platform's default. None for a dataset without price.
+    pub price: Option<String>,
+    /// The platform's default price.
+    pub default_price: MicroUsdc,
+    /// True if buyers may pay with trial credit.
+    pub trial: bool,
+    /// Status as it is or was chosen. An archived dataset has no choice.
+    pub status: ProjectStatus,
+    /// True if a change was just made.
+    pub is_saved: bool,
+    /// What is to be mended.
+    pub errors: Vec<FieldError>,
+    /// The dataset as it is, if it was changed since the form was made: field and value.
+    pub changed: Vec<(&'static str, String)>,
 }
 
 /// Form that says how many rows of a dataset anybody sees.
@@ -121,6 +160,19 @@ pub struct DeletionForm {
 impl ConsoleDatasetPage {
     fn mark(&self) -> StateMark {
         status_mark(&self.dataset.status)
+    }
+
+    fn is_public(&self) -> bool {
+        self.dataset.visibility == "public"
+    }
+
+    fn is_archived(&self) -> bool {
+        self.dataset.status == "archived"
+    }
+
+    /// Returns the chart of the rows over time, from the second version on.
+    fn growth_chart(&self) -> Option<GrowthChart> {
+        GrowthChart::of(&self.growth)
     }
 }
 

@@ -2,11 +2,14 @@
 
 use askama::Template;
 
+use super::AccountForms;
 use crate::chrome::{PageLayout, Theme};
 use crate::form::{Errors as _, FieldError};
 use crate::time::Instant;
 
-/// `GET /console/settings`. Forms: `POST /console/sessions/{id}/end`, `POST /console/sessions/end-others`,
+/// `GET /console/settings`. Forms: `POST /console/settings/name` with `name` and `seen`, `POST /console/settings/email` with
+/// `email`, `POST /console/settings/profile` with `hidden`, `POST /console/settings/letters` with `letter` for each that is
+/// wanted, `POST /console/sessions/{id}/end`, `POST /console/sessions/end-others`,
 /// `POST /console/tokens` with `label`, `POST /console/tokens/{id}/revoke`.
 #[derive(Debug, Template)]
 #[template(path = "console/settings.html")]
@@ -15,6 +18,8 @@ pub struct SettingsPage {
     pub chrome: PageLayout,
     /// Account of the person.
     pub account: AccountView,
+    /// Forms that change it.
+    pub forms: AccountForms,
     /// Sessions that are open, the current one first.
     pub sessions: Vec<SessionRow>,
     /// Operator tokens that are valid, newest first.
@@ -23,7 +28,7 @@ pub struct SettingsPage {
     pub token_label: String,
     /// Payout address in force; the page of money changes it.
     pub payout: Option<String>,
-    /// Rules that the input breaks: field `label`.
+    /// Rules that the input breaks: fields `name`, `email` and `label`.
     pub errors: Vec<FieldError>,
     /// Outcome of the last action, one sentence.
     pub notice: Option<String>,

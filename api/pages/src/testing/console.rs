@@ -1,7 +1,9 @@
 //! Samples of the pages of the console.
 
+use types::SaleId;
+
 use super::checkout::spent;
-use super::{Book, Texts, agents, ago, ahead, collectors, money, overview, person, publish};
+use super::{Book, NOW, Texts, agents, ago, ahead, collectors, money, overview, owner, person, publish};
 use crate::console::{
     AccountView, ActivityPage, ActivityRow, AgentsPage, AppRow, AppsPage, ChangeActor, ConsoleDatasetPage,
     ContributionPage, ContributionRow, ContributionState, ContributionsPage, DatasetFacts, DatasetRow, DatasetsPage,
@@ -218,7 +220,11 @@ fn datasets(book: &mut Book, texts: &Texts) -> Result<(), Error> {
                 merged_at: Some(ago(12)),
                 example: Some(r#"{"gauge": "Hook of Holland", "metres": 0.83}"#.to_owned()),
             },
+            edit: owner::edit(texts),
+            sales: owner::sales(texts),
+            growth: owner::growth(),
             versions: vec![version(1_242, 84), version(1_241, 84), version(1_240, 60)],
+            contributors: owner::contributors(texts),
             gates: tallies(texts),
             uploads: vec![upload("open"), upload("completed"), upload("expired")],
             contributions: rows(texts),
@@ -309,6 +315,7 @@ fn settings(texts: &Texts, is_fresh: bool) -> SettingsPage {
             verified_at: Some(ago(52 * DAY_MINUTES - 9)),
             adult_stated_at: is_fresh.then(|| ago(52 * DAY_MINUTES - 9)),
         },
+        forms: owner::forms(texts, is_fresh),
         sessions: vec![session("s1", true, 300), session("s2", false, 6 * DAY_MINUTES)],
         tokens: vec![
             TokenRow {

@@ -197,11 +197,13 @@ fn a_link_leads_to_a_page_that_there_is() {
         let others = [
             "/theme",
             "/verify",
-            "/pricing.json",
             "/.well-known/service-keys",
             "/guide/errors.md",
             "/llms.txt",
+            "/pricing.json",
             "/skill.md",
+            "/verify/email",
+            "/verify/email/stop",
         ];
         let strange = links.filter(|link| {
             let path = link.split(['?', '#']).next().unwrap();

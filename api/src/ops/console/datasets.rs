@@ -8,11 +8,11 @@ use pages::console::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use store::{Access, Project, Visibility};
+use store::{Access, ItemKind, Project, ItemOfSeller, Visibility};
 use types::{Contract, Field, FieldType};
 
-use super::contributions;
 use super::overview::{add_up, tallies};
+use super::{contributions, item_sales};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::{Effect, Spec};
@@ -21,7 +21,9 @@ use crate::call::wire::NoInput;
 use crate::error::ApiError;
 use crate::ops::contribute::contract;
 use crate::ops::page_kit::{form, form_page, instant, missing, page, page_layout, repairable};
-use crate::ops::projects::{delete_project, most_preview_rows, set_preview_rows};
+use crate::ops::projects::{can_have_price, delete_project, most_preview_rows, set_preview_rows};
+
+mod edit;
 
 const PATH: &str = "/console/datasets";
 /// Datasets on the page.
@@ -30,6 +32,10 @@ const MAX_PROJECTS: u32 = 200;
 const MAX_VERSIONS: u32 = 30;
 /// Contributions and uploads on the page of a dataset.
 const MAX_RECENT: u32 = 30;
+/// Contributors on the page of a dataset.
+const MAX_CONTRIBUTORS: u32 = 20;
+/// Versions that the chart of the rows has at most.
+const GROWTH_POINTS: u64 = 120;
 
 pub(super) fn add(table: &mut Operations) {
     table.add(page("datasets_page", PATH, "Datasets"), &[], list);
@@ -49,6 +55,7 @@ pub(super) fn add(table: &mut Operations) {
         )
     };
     table.add(delete_form, &[], delete);
+    edit::add(table);
 }
 
 async fn list(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
@@ -87,9 +94,22 @@ struct DatasetChoice {
     slug: String,
 }
 
-async fn show(cx: Cx, input: DatasetChoice) -> Result<PageResponse, ApiError> {
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DatasetPageQuery {
+    /// Slug of the dataset.
+    #[schemars(length(max = 100))]
+    slug: String,
+    /// True after a change was saved.
+    #[serde(default)]
+    saved: bool,
+}
+
+async fn show(cx: Cx, input: DatasetPageQuery) -> Result<PageResponse, ApiError> {
     let project = own(&cx, &input.slug).await?;
-    PageResponse::page(&dataset(&cx, project, DeletionForm::default()).await?)
+    let mut page = dataset(&cx, project, DeletionForm::default()).await?;
+    page.edit.is_saved = input.saved;
+    PageResponse::page(&page)
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -202,6 +222,7 @@ async fn dataset(cx: &Cx, project: Project, deletion: DeletionForm) -> Result<Co
         console.uploads_to(project.id, MAX_RECENT)
     )?;
     let counts = store.project_counts(project.id).await?;
+    let contributors = store.project_contributors(project.id, MAX_CONTRIBUTORS).await?;
     let mut gates: Vec<GateTally> = Vec::new();
     for row in &recent {
         let tallies = tallies(row.tallies.as_deref())?;
@@ -213,8 +234,28 @@ async fn dataset(cx: &Cx, project: Project, deletion: DeletionForm) -> Result<Co
         .into_iter()
         .find(|agent| Some(agent.id) == project.created_by_agent);
     let is_private = project.visibility == Visibility::Private;
+    let item = project.id.to_string();
+    let sold = ItemOfSeller {
+        kind: ItemKind::Dataset,
+        item: &item,
+        seller: operator,
+    };
+    let readers = store.money().readers_of_dataset(&item).await?;
+    let is_priced = can_have_price(project.access, project.visibility);
+    let sales = item_sales::of(cx, sold, is_priced, readers).await?;
+    let step = project.version.0.div_ceil(GROWTH_POINTS).max(1);
+    let growth = store.project_growth(project.id, project.version, step).await?;
     Ok(ConsoleDatasetPage {
         chrome: page_layout(cx).await?,
+        edit: edit::form_of(&project),
+        sales,
+        growth: growth
+            .into_iter()
+            .map(|point| pages::GrowthPoint {
+                at: point.created_at,
+                records: point.record_count,
+            })
+            .collect(),
         preview: (!is_private).then(|| preview_form(&project)),
         deletion: is_private.then_some(deletion),
         dataset: DatasetFacts {
@@ -235,6 +276,14 @@ async fn dataset(cx: &Cx, project: Project, deletion: DeletionForm) -> Result<Co
             merged_at: project.head.map(|head| instant(head.merged_at)),
             example: Some(example),
         },
+        contributors: contributors
+            .into_iter()
+            .map(|contributor| pages::VersionContributor {
+                agent: contributor.name,
+                contributions: contributor.contributions,
+                added: contributor.accepted,
+            })
+            .collect(),
         gates,
         versions: versions
             .into_iter()

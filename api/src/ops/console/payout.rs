@@ -58,7 +58,7 @@ pub(super) fn add(table: &mut Operations) {
 }
 
 /// Returns true if the person signed in a short time ago.
-fn is_fresh(cx: &Cx) -> bool {
+pub(super) fn is_fresh(cx: &Cx) -> bool {
     match cx.caller.as_ref().map(|caller| &caller.actor) {
         Some(CallerKind::SignedIn { since, .. }) => cx.now.since(*since) < FRESH,
         _ => false,

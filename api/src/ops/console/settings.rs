@@ -6,7 +6,7 @@ use serde::Deserialize;
 use store::{LinkPurpose, NewToken, TokenAdded};
 use types::{SessionId, TokenId};
 
-use super::entry;
+use super::{account, entry};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::LINE;
@@ -62,12 +62,59 @@ pub(super) fn add(table: &mut Operations) {
     table.add(again, &[], sign_in_again);
 }
 
-async fn show(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
-    PageResponse::page(&settings(&cx).await?)
+/// Change that was just made, as the address of the page names it.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum DoneWord {
+    Name,
+    Profile,
+    Letters,
+    Email,
+}
+
+impl DoneWord {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Profile => "profile",
+            Self::Letters => "letters",
+            Self::Email => "email",
+        }
+    }
+
+    const fn notice(self) -> &'static str {
+        match self {
+            Self::Name => "The name is saved.",
+            Self::Profile => "It is saved; public pages follow within a minute.",
+            Self::Letters => "The choice is saved. It counts for e-mails that are not sent yet, too.",
+            Self::Email => {
+                "A link is on its way to the new address, if nobody else has it, and a notice to the old one. Nothing \
+                 changes before the button of the link is pressed."
+            }
+        }
+    }
+}
+
+/// Returns the redirect to the settings after a change.
+pub(super) fn done(word: DoneWord) -> Result<PageResponse, ApiError> {
+    PageResponse::see(&format!("{PATH}?done={}", word.word()))
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SettingsQuery {
+    /// Change that was just made.
+    done: Option<DoneWord>,
+}
+
+async fn show(cx: Cx, input: SettingsQuery) -> Result<PageResponse, ApiError> {
+    let mut page = settings(&cx).await?;
+    page.notice = input.done.map(|word| word.notice().to_owned());
+    PageResponse::page(&page)
 }
 
 /// Returns the page of settings as it is now.
-async fn settings(cx: &Cx) -> Result<SettingsPage, ApiError> {
+pub(super) async fn settings(cx: &Cx) -> Result<SettingsPage, ApiError> {
     let (operator, now) = (cx.the_operator()?, cx.now);
     let store = &cx.app.store;
     let accounts = store.accounts();
@@ -95,6 +142,7 @@ async fn settings(cx: &Cx) -> Result<SettingsPage, ApiError> {
     sessions.sort_by_key(|session| !session.current);
     Ok(SettingsPage {
         chrome: page_layout(cx).await?,
+        forms: account::forms(cx, &account).await?,
         account: AccountView {
             id: operator.to_string(),
             email: account.email,

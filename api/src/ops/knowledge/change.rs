@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::{PriceChanged, UnitRetired};
+use store::{Chain, PriceChanged, Unit, UnitRetired};
 
 use super::view::{UnitView, is_locked};
 use crate::call::answer::JsonReply;
@@ -48,24 +48,44 @@ pub(super) async fn price(cx: Cx, input: SetPrice) -> Result<JsonReply<PricedUni
     let unit = units::own(&cx, &input.id).await?;
     let price = input.price.amount()?.map(|price| price.0);
     let window = cx.app.limits.price_change_window.0;
-    let changed = cx
-        .app
-        .store
-        .knowledge()
-        .price(unit.chain.id, price, cx.now, window)
-        .await?;
+    let knowledge = cx.app.store.knowledge();
+    let (Priced::Done(chain) | Priced::Stale(chain)) =
+        priced(knowledge.price(unit.chain.id, price, cx.now, window).await?)?;
+    let shown = units::price_of(chain.price_micro);
+    Ok(JsonReply::ok(PricedUnit {
+        id: unit.id.to_string(),
+        chain_id: chain.id.to_string(),
+        price: chain.price_micro.map(|_| shown.to_string()),
+        price_micro: shown.0,
+        locked: is_locked(chain.price_micro),
+        changed_at: chain.price_changed_at.map(Into::into),
+    }))
+}
+
+/// What became of a change of the price that somebody saw.
+pub(super) enum Priced {
+    /// The unit has the price.
+    Done(Box<Chain>),
+    /// It has another price by now, here as it is; nothing changed.
+    Stale(Box<Chain>),
+}
+
+/// Sets the price of a unit of the caller's operator whose price was `seen`.
+pub(super) async fn price_from(
+    cx: &Cx,
+    unit: &Unit,
+    seen: Option<i64>,
+    price: Option<i64>,
+) -> Result<Priced, ApiError> {
+    let window = cx.app.limits.price_change_window.0;
+    let knowledge = cx.app.store.knowledge();
+    priced(knowledge.price_from(unit.chain.id, seen, price, cx.now, window).await?)
+}
+
+fn priced(changed: PriceChanged) -> Result<Priced, ApiError> {
     match changed {
-        PriceChanged::Changed(chain) => {
-            let shown = units::price_of(chain.price_micro);
-            Ok(JsonReply::ok(PricedUnit {
-                id: unit.id.to_string(),
-                chain_id: chain.id.to_string(),
-                price: chain.price_micro.map(|_| shown.to_string()),
-                price_micro: shown.0,
-                locked: is_locked(chain.price_micro),
-                changed_at: chain.price_changed_at.map(Into::into),
-            }))
-        }
+        PriceChanged::Changed(chain) => Ok(Priced::Done(chain)),
+        PriceChanged::Stale(chain) => Ok(Priced::Stale(chain)),
         PriceChanged::TooSoon { retry_after } => {
             let seconds = whole_seconds(retry_after);
             let message = "the price of a unit changes once a day";
@@ -79,13 +99,17 @@ pub(super) async fn price(cx: Cx, input: SetPrice) -> Result<JsonReply<PricedUni
 
 pub(super) async fn retire(cx: Cx, input: UnitPath) -> Result<JsonReply<UnitView>, ApiError> {
     let unit = units::own(&cx, &input.id).await?;
+    retire_unit(&cx, &unit).await?;
+    // Read again, since the answer has the time of the retirement.
+    let unit = units::own(&cx, &input.id).await?;
+    Ok(JsonReply::ok(UnitView::of(&cx, unit, 0).await?))
+}
+
+/// Retires a unit of the caller's operator by its latest version.
+pub(super) async fn retire_unit(cx: &Cx, unit: &Unit) -> Result<(), ApiError> {
     let retired = cx.app.store.knowledge().retire(unit.chain.id, unit.id, cx.now).await?;
     match retired {
-        // Read again below, since the answer has the time of the retirement.
-        UnitRetired::Retired => {
-            let unit = units::own(&cx, &input.id).await?;
-            Ok(JsonReply::ok(UnitView::of(&cx, unit, 0).await?))
-        }
+        UnitRetired::Retired => Ok(()),
         UnitRetired::NotLatest { latest } => Err(not_latest(&latest.to_string())),
         UnitRetired::NotPublished => Err(not_published("the version is not published")),
     }

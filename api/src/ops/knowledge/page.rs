@@ -17,7 +17,7 @@ use crate::ops::page_kit::{PAGE_ROWS, id, instant, page, page_layout};
 use crate::ops::paging::take_page;
 use crate::rules::entitlement::units::ShownStatus;
 
-const LIST: &str = "/console/knowledge";
+pub(super) const LIST: &str = "/console/knowledge";
 
 pub(super) fn add(table: &mut Operations) {
     table.add(page("units_page", LIST, "Submitted units"), &[], list);
@@ -47,6 +47,17 @@ pub(super) const fn state(shown: ShownStatus) -> (&'static str, StateMark) {
         ShownStatus::Superseded => ("superseded", StateMark::Off),
         ShownStatus::Retired => ("retired", StateMark::Off),
         ShownStatus::TakenDown => ("taken down", StateMark::Bad),
+    }
+}
+
+/// Returns the word and the mark of a version in a list.
+pub(super) const fn version_state(status: UnitStatus) -> (&'static str, StateMark) {
+    match status {
+        UnitStatus::Queued => state(ShownStatus::Queued),
+        UnitStatus::Waiting => state(ShownStatus::Waiting),
+        UnitStatus::Rejected => state(ShownStatus::Rejected),
+        UnitStatus::Published => state(ShownStatus::Published),
+        UnitStatus::Superseded => state(ShownStatus::Superseded),
     }
 }
 

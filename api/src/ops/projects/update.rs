@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 use store::{Project, ProjectChanges, ProjectStatus, ProjectUpdated};
 
 use super::view::ProjectDetails;
@@ -61,11 +62,65 @@ pub(super) async fn update(cx: Cx, input: UpdateProjectInput) -> Result<JsonRepl
         price: price.map(|price| price.map(|price| price.0)),
         trial_sale: input.trial_sale,
         preview_rows,
+        seen: None,
     };
+    let (ProjectEdit::Done(project) | ProjectEdit::Edited(project)) = change(&cx, &project, changes).await?;
+    Ok(JsonReply::ok(ProjectDetails::of(&project)?.fitting(&cx)?))
+}
+
+/// What became of a change to the edition of a project that somebody saw.
+pub(in crate::ops) enum ProjectEdit {
+    /// The project as it is now.
+    Done(Project),
+    /// It was changed meanwhile, here as it is; nothing changed.
+    Edited(Project),
+}
+
+/// Changes a project of the caller's operator by the form of a page, whose texts are checked as those of a call. `seen` is
+/// the edition that the form was made from.
+pub(in crate::ops) async fn edit(
+    cx: &Cx,
+    project: &Project,
+    members: Map<String, Value>,
+    seen: String,
+) -> Result<ProjectEdit, ApiError> {
+    let operation = cx.operations.get("update_dataset");
+    let operation = operation.ok_or_else(|| ApiError::internal("there is no operation that changes a dataset"))?;
+    let members = Value::Object(members);
+    operation.input.check(&members, operation.spec.immutable)?;
+    let input: UpdateProjectInput = serde_json::from_value(members).map_err(ApiError::internal)?;
+    let price = input.price.map(|price| price.amount()).transpose()?;
+    let changes = ProjectChanges {
+        title: input.title,
+        readme: input.readme,
+        tags: input.tags,
+        status: input.status,
+        // A form of a project without price has none.
+        price: price
+            .filter(|_| can_have_price(project.access, project.visibility))
+            .map(|price| price.map(|price| price.0)),
+        trial_sale: input.trial_sale,
+        preview_rows: None,
+        seen: Some(seen),
+    };
+    change(cx, project, changes).await
+}
+
+/// Archives a project of the caller's operator, which is final. One that is archived stays so.
+pub(in crate::ops) async fn archive(cx: &Cx, project: &Project) -> Result<(), ApiError> {
+    let changes = ProjectChanges {
+        status: Some(ProjectStatus::Archived),
+        ..ProjectChanges::default()
+    };
+    change(cx, project, changes).await.map(drop)
+}
+
+async fn change(cx: &Cx, project: &Project, changes: ProjectChanges) -> Result<ProjectEdit, ApiError> {
     // The database checks the time of the last change in the same transaction as it changes the price.
     let window = cx.app.limits.price_change_window.0;
     match cx.app.store.project_update(project.id, changes, cx.now, window).await? {
-        ProjectUpdated::Updated(project) => Ok(JsonReply::ok(ProjectDetails::of(&project)?.fitting(&cx)?)),
+        ProjectUpdated::Updated(project) => Ok(ProjectEdit::Done(project)),
+        ProjectUpdated::Edited(project) => Ok(ProjectEdit::Edited(project)),
         ProjectUpdated::PriceTooSoon { retry_after } => {
             let seconds = whole_seconds(retry_after);
             Err(ApiError::limited(

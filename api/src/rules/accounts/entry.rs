@@ -204,7 +204,7 @@ fn budget(app: &App, purpose: LinkPurpose) -> u32 {
 }
 
 /// Returns the 503 for a day whose letters are spent.
-fn mail_spent(now: Timestamp) -> ApiError {
+pub(super) fn mail_spent(now: Timestamp) -> ApiError {
     // The budget begins anew with the UTC day, so a try before it would fail as well.
     let again = now.next_day();
     let seconds = whole_seconds(again.since(now)).max(1);

@@ -427,3 +427,18 @@ async fn an_address_without_account_is_answered_like_one_with() {
     assert_eq!(known.status, unknown.status);
     assert_eq!(known.text().replace("ada@", "eve@"), unknown.text());
 }
+
+#[test]
+fn who_was_signed_out_comes_back_to_the_page_of_the_form() {
+    for (form, page) in [
+        ("/console/approvals/019a/yes", Some("/console/approvals/019a")),
+        ("/console/settings/name", Some("/console/settings")),
+        ("/console/datasets/tides/archive", Some("/console/datasets/tides")),
+        ("/console/datasets/tides", Some("/console/datasets/tides")),
+        ("/console/knowledge/019a/price", Some("/console/knowledge/019a")),
+        ("/console/tokens", None),
+        ("/projects/tides/sql", None),
+    ] {
+        assert_eq!(super::page_of_form(form), page, "{form}");
+    }
+}

@@ -5,11 +5,13 @@
 //! - Only the hash of a token is stored.
 
 use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+use types::vocabulary::LetterTopic;
 use types::{OperatorId, Timestamp};
 
 use super::mail::{self, Mail};
 use crate::query::{sql, text, tx};
-use crate::row::{Columns, Row as _, pair, row, texts};
+use crate::row::{Columns, Row as _, pair, parse, row, texts};
 use crate::writer::Change;
 use crate::{Error, Store, apps};
 
@@ -60,7 +62,19 @@ row! {
         pub adult_stated_at: Option<Timestamp>,
         /// Time and reason of the suspension, if suspended.
         pub suspended: Option<(Timestamp, String)> = "suspended_at, suspended_reason" => pair,
+        /// True if public pages leave the name out.
+        pub profile_hidden: bool,
+        /// Topics of the letters that the person does not want.
+        pub muted_letters: Vec<LetterTopic> = "muted_letters" => letter_topics,
+        /// Time at which the person closed the account. Name and address are blank since then.
+        pub closed_at: Option<Timestamp>,
     }
+}
+
+/// Reads the topics of letters, which are separated by spaces.
+fn letter_topics(row: &AnyRow, column: &'static str) -> Result<Vec<LetterTopic>, Error> {
+    let text: String = row.get(column)?;
+    text.split_whitespace().map(|word| parse(column, word)).collect()
 }
 
 impl Store {

@@ -14,8 +14,8 @@ use crate::{Accounts, Error};
 const DAY: Duration = Duration::from_hours(24);
 
 impl Accounts<'_> {
-    /// Removes links, codes, logins, keys and sessions whose time is over, consents of more than a day ago, and old counts of
-    /// letters. Returns the number of
+    /// Removes links, codes, logins, keys, changes of addresses and sessions whose time is over, consents of more than a day
+    /// ago, and old counts of letters. Returns the number of
     /// rows.
     pub async fn tidy(&self, now: Timestamp) -> Result<u64, Error> {
         self.0
@@ -31,6 +31,7 @@ impl Accounts<'_> {
                     ("DELETE FROM logins WHERE expires_at <= $1", now - day),
                     ("DELETE FROM login_tries WHERE tried_at <= $1", now - day),
                     ("DELETE FROM sessions WHERE expires_at <= $1", now),
+                    ("DELETE FROM email_changes WHERE stop_until <= $1", now - day),
                     ("DELETE FROM consents WHERE created_at <= $1", now - day),
                     // Days are counted from 1970; the present one and the one before it stay.
                     ("DELETE FROM mail_days WHERE day < $1", now.div_euclid(day) - 1),

@@ -111,7 +111,7 @@ pub struct Link {
 pub struct Answer {
     /// Note, with its number and author.
     pub comment: Comment,
-    /// Display name of the author's operator, unless the agent is taken down.
+    /// Display name of the author's operator, unless the agent is taken down or the operator hides it.
     pub operator_name: Option<String>,
     /// Item that it links; none if it links none, or one that is not shown to everybody.
     pub link: Option<Link>,
@@ -234,7 +234,8 @@ impl Community<'_> {
                         "SELECT ",
                         COMMENT,
                         ", CASE WHEN agents.taken_down_at IS NULL
-                         THEN (SELECT display_name FROM operators WHERE operators.id = comments.operator_id)
+                         THEN (SELECT CASE profile_hidden WHEN 0 THEN display_name END FROM operators
+                               WHERE operators.id = comments.operator_id)
                          END AS operator_name, CASE WHEN ",
                         SHOWN_LINK,
                         " THEN answer_items.item_kind END AS link_kind,

@@ -322,7 +322,7 @@ pub async fn a_price_changes_once_per_window(url: &str) {
     let price = |updated: ProjectUpdated| match updated {
         ProjectUpdated::Updated(project) => Ok(project.price_micro),
         ProjectUpdated::PriceTooSoon { retry_after } => Err(retry_after),
-        ProjectUpdated::StatusConflict { .. } => Err(Duration::ZERO),
+        ProjectUpdated::StatusConflict { .. } | ProjectUpdated::Edited(_) => Err(Duration::ZERO),
     };
     assert_eq!(price(set(Some(100_000), 0).await), Ok(Some(100_000)));
     assert_eq!(price(set(Some(200_000), 1).await), Ok(Some(200_000)));
@@ -346,6 +346,7 @@ pub async fn a_refused_change_changes_nothing(url: &str) {
         trial_sale: Some(true),
         status: Some(ProjectStatus::Paused),
         preview_rows: Some(Some(3)),
+        seen: None,
     };
     let ProjectUpdated::Updated(updated) = store.project_update(id, changes, at(5), DAY).await.unwrap() else {
         unreachable!("the first change of a price is allowed")

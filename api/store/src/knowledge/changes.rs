@@ -26,6 +26,8 @@ pub enum PriceChanged {
     },
     /// The unit is retired or taken down, or no version of it is published or in work; nothing changed.
     NotPublished,
+    /// The price is another than the caller saw, here as it is; nothing changed.
+    Stale(Box<Chain>),
 }
 
 /// The result of [`Knowledge::retire`].
@@ -55,6 +57,36 @@ impl Knowledge<'_> {
         now: Timestamp,
         window: Duration,
     ) -> Result<PriceChanged, Error> {
+        self.change_price(chain, None, price_micro, now, window).await
+    }
+
+    /// Sets the price of a unit as [`price`](Self::price) does, if it is `seen` until then.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] if the chain does not exist.
+    pub async fn price_from(
+        &self,
+        chain: UnitId,
+        seen: Option<i64>,
+        price_micro: Option<i64>,
+        now: Timestamp,
+        window: Duration,
+    ) -> Result<PriceChanged, Error> {
+        self.change_price(chain, Some(seen), price_micro, now, window).await
+    }
+
+    #[expect(
+        clippy::option_option,
+        reason = "no condition, the default and an amount are three things"
+    )]
+    async fn change_price(
+        &self,
+        chain: UnitId,
+        seen: Option<Option<i64>>,
+        price_micro: Option<i64>,
+        now: Timestamp,
+        window: Duration,
+    ) -> Result<PriceChanged, Error> {
         self.0
             .write(tx!(async move |cx| {
                 let old = lock(cx, chain).await?.ok_or_else(|| missing(chain))?;
@@ -72,6 +104,9 @@ impl Knowledge<'_> {
                 // refused as too soon.
                 if old.price_micro == price_micro {
                     return Ok(Change::Undo(PriceChanged::Changed(Box::new(old))));
+                }
+                if seen.is_some_and(|seen| seen != old.price_micro) {
+                    return Ok(Change::Undo(PriceChanged::Stale(Box::new(old))));
                 }
                 let allowed_at = old.price_changed_at.map(|changed_at| changed_at.plus(window));
                 if let Some(allowed_at) = allowed_at.filter(|allowed_at| *allowed_at > now) {

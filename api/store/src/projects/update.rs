@@ -36,15 +36,51 @@ pub struct ProjectChanges {
     /// The new number of rows that anybody sees; `Some(None)` shows nothing of a paid project.
     #[expect(clippy::option_option, reason = "no change, nothing and a number are three things")]
     pub preview_rows: Option<Option<u32>>,
+    /// Edition that the caller saw, if the change is to that only; see [`Project::edition`].
+    pub seen: Option<String>,
+}
+
+impl ProjectChanges {
+    /// Returns a project with the changes, apart from what depends on the time.
+    fn applied(&self, old: &Project) -> Project {
+        let mut new = old.clone();
+        new.title.clone_from(self.title.as_ref().unwrap_or(&old.title));
+        new.readme.clone_from(self.readme.as_ref().unwrap_or(&old.readme));
+        new.tags.clone_from(self.tags.as_ref().unwrap_or(&old.tags));
+        new.status = self.status.unwrap_or(old.status);
+        new.price_micro = self.price.unwrap_or(old.price_micro);
+        new.trial_sale = self.trial_sale.unwrap_or(old.trial_sale);
+        new.preview_rows = self.preview_rows.unwrap_or(old.preview_rows);
+        new
+    }
+}
+
+impl Project {
+    /// Returns a text that names the title, readme, tags, status, price and trial sales of the project as they are: another
+    /// one after any of them changed.
+    pub fn edition(&self) -> String {
+        let edited = (
+            &self.title,
+            &self.readme,
+            &self.tags,
+            self.status.as_str(),
+            self.price_micro,
+            self.trial_sale,
+        );
+        // Texts and numbers always have a JSON form.
+        let text = serde_json::to_vec(&edited).unwrap_or_default();
+        blake3::hash(&text).to_hex()[..32].to_owned()
+    }
 }
 
 /// The result of [`Store::project_update`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
-#[expect(clippy::large_enum_variant, reason = "the large variant is the usual one")]
 pub enum ProjectUpdated {
     /// The project after the change.
     Updated(Project),
+    /// The project is of another edition than the caller saw, here as it is; nothing changed.
+    Edited(Project),
     /// The price changed less than a window ago; nothing changed.
     PriceTooSoon {
         /// Time until the price may change again; more than zero.
@@ -98,15 +134,22 @@ impl Store {
                 let old = Project::of(&row)?;
                 let mut price_changed_at: Option<Timestamp> = row.get("price_changed_at")?;
 
-                let mut new = old.clone();
-                if let Some(to) = changes.status {
-                    // Archiving is final.
-                    if old.status == ProjectStatus::Archived && to != old.status {
-                        return Ok(Change::Undo(ProjectUpdated::StatusConflict { from: old.status, to }));
-                    }
-                    new.status = to;
+                let new = changes.applied(&old);
+                // First, so that a form that is sent twice is no conflict with itself.
+                if new == old {
+                    return Ok(Change::Undo(ProjectUpdated::Updated(old)));
                 }
-                if let Some(price_micro) = changes.price.filter(|price| *price != old.price_micro) {
+                if changes.seen.is_some_and(|seen| seen != old.edition()) {
+                    return Ok(Change::Undo(ProjectUpdated::Edited(old)));
+                }
+                // Archiving is final.
+                if old.status == ProjectStatus::Archived && new.status != old.status {
+                    return Ok(Change::Undo(ProjectUpdated::StatusConflict {
+                        from: old.status,
+                        to: new.status,
+                    }));
+                }
+                if new.price_micro != old.price_micro {
                     // A price that was never changed may change at once.
                     let allowed_at = price_changed_at.map(|changed_at| changed_at.plus(price_window));
                     if let Some(allowed_at) = allowed_at.filter(|allowed_at| *allowed_at > now) {
@@ -114,19 +157,7 @@ impl Store {
                             retry_after: allowed_at.since(now),
                         }));
                     }
-                    new.price_micro = price_micro;
                     price_changed_at = Some(now);
-                }
-                new.title = changes.title.unwrap_or(new.title);
-                new.readme = changes.readme.unwrap_or(new.readme);
-                new.tags = changes.tags.unwrap_or(new.tags);
-                new.trial_sale = changes.trial_sale.unwrap_or(new.trial_sale);
-                new.preview_rows = changes.preview_rows.unwrap_or(new.preview_rows);
-                if new == old {
-                    return Ok(Change::Undo(ProjectUpdated::Updated(old)));
-                }
-
-                if new.price_micro != old.price_micro {
                     money::price_set(cx, ItemKind::Dataset, &id.to_string(), new.price_micro, now).await?;
                 }
                 sql!(

@@ -3,7 +3,14 @@
 use super::*;
 
 /// Statements that undo the migrations from 8 on, which both engines take.
-const UNDO_ACCOUNTS_AND_FLOW: [&str; 140] = [
+const UNDO_ACCOUNTS_AND_FLOW: [&str; 147] = [
+    "DROP TABLE email_changes",
+    "DROP INDEX sales_of_item_by_time",
+    "DROP INDEX sales_of_seller_by_id",
+    "ALTER TABLE operators DROP COLUMN profile_hidden",
+    "ALTER TABLE operators DROP COLUMN muted_letters",
+    "ALTER TABLE operators DROP COLUMN closed_at",
+    "DELETE FROM _sqlx_migrations WHERE version = 35",
     "DROP INDEX sales_of_seller_by_time",
     "DROP INDEX payouts_of_operator",
     "DROP INDEX disputes_of_sale",
