@@ -49,6 +49,7 @@ mod scrub;
 mod search;
 mod service_keys;
 mod service_state;
+mod staff;
 mod stamps;
 mod store;
 mod summaries;
@@ -66,7 +67,7 @@ mod tests;
 
 pub use accounts::{
     Accounts, Agent, AgentCreated, AgentKey, Approval, Claim, ClaimCode, ClaimCodeAdded, Claimed, CodeRefused,
-    InviteRequest, LinkRefused, LinkRequest, LinkRequested, Login, LoginAgent, LoginApproval, MAX_WRONG_CODES,
+    Invitation, InviteRequest, LinkRefused, LinkRequest, LinkRequested, Login, LoginAgent, LoginApproval, MAX_WRONG_CODES,
     MAX_WRONG_TRIES, Mail, MailLink, NewAgent, NewClaim, NewClaimCode, NewConsent, NewLink, NewLogin, NewOperator,
     NewSession, NewSignUp, NewToken, Operator, OperatorCreated, Payout, Polled, Principal, Rejection, Session,
     SignedUp, Token, TokenAdded, TypedCode, TypedCodeRefused, WRONG_CODE_WINDOW, WalletOwner,
@@ -101,8 +102,8 @@ pub use knowledge::{
 };
 pub use losses::{Loss, LossAccepted, LostVersion, NewLoss};
 pub use moderation::{
-    Decided, DecisionLetters, Digest, Moderation, NewReport, Report, ReportCount, Reported, SAME_REPORT, Takedown,
-    Uphold,
+    Decided, DecidedFilter, DecidedReport, DecisionLetters, Desk, Digest, Evidence, EvidenceBuyers, Moderation,
+    NewReport, Report, ReportCount, Reported, ReporterRecord, SAME_REPORT, Takedown, UNDO_LASTS, Undone, Uphold,
 };
 pub use money::{
     APPROVAL_LASTS, APPROVAL_LETTERS_A_DAY, ApprovalLetter, Approved, ArchiveProof, Balances, Bought, CheckTerms,
@@ -131,6 +132,7 @@ pub use reading::{Egress, LeaseTaken};
 pub use search::{SearchChange, Searching, ShownUnit};
 pub use service_keys::{KeyAdded, KeyEndorsement, KeyRevoked, NewServiceKey, ServiceKey};
 pub use service_state::{Hold, ValidationState};
+pub use staff::{AccountItem, FailingJobs, FigureDay, Staff, StaffAccount};
 pub use stamps::Stamp;
 pub use store::{Options, Schema, Store};
 pub use summaries::{Summaries, Summary, SummaryLease, SummaryLimits};
@@ -138,7 +140,7 @@ pub use types::Resolution;
 pub use types::vocabulary::{
     Access, ActivityKind, AllowanceKind, AppealStatus, ApprovalState, AskedBy, ClaimStatus, CommentKind, Compression,
     ContributionStatus, Discussed, ItemKind, Language, LinkPurpose, MarkKind, PointsKind, ProjectStatus, ReportKind,
-    ReportReason, ReportStatus, RequestKind, RequestStatus, RunOutcome, SpendKind, SpendOf, SpendPeriod, StaleReason,
+    ReportReason, ReportStatus, RequestKind, RequestStatus, RunOutcome, SpendKind, StaffRole, SpendOf, SpendPeriod, StaleReason,
     TakedownReason, UnitAction, UnitStatus, UnknownWord, UploadStatus, Visibility,
 };
 pub use uploads::{OpenUpload, Upload, UploadAbandoned, UploadBounds, UploadCompleted, UploadCreated};
