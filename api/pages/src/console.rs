@@ -7,10 +7,13 @@ mod apps;
 mod collectors;
 mod contributions;
 mod datasets;
+mod figures;
+mod invitations;
 mod limits;
 mod login;
 mod moderation;
 mod money;
+mod operators;
 mod overview;
 mod publish;
 mod receipt;
@@ -30,7 +33,14 @@ pub use datasets::{
 };
 pub use limits::{LimitsForm, LimitsPage};
 pub use login::{AskedLogin, LoginEnd, LoginPage};
-pub use moderation::{ModerationPage, ReportQueue, ReportRow, TakedownRow};
+pub use figures::{FailingJobRow, FigureBar, FiguresPage};
+pub use invitations::{InvitationRequestRow, InvitationRow, InvitationsPage};
+pub use moderation::{
+    CaseBuyers, CaseOutcome, CaseOwner, DecidedPage, DecidedRow, DecisionPage, DownPage, DownRow, HistoryLine,
+    MAX_REASON_CHARS, MIN_REASON_CHARS, ModerationPage, ModerationTab, ModerationTabs, OverlapRow, OwnTakedown,
+    QueuedReport, ReportCase, ReportDecision, ReportDecisionForm, ReportsPage, RestorePage, TextPiece,
+};
+pub use operators::{AccountAgent, AccountItemRow, AccountPage, AccountRow, AccountsPage, SuspensionForm};
 pub use money::{BoughtRow, EntryRow, FeeRow, HoldRow, MoneyPage, WaitingPurchase};
 pub use overview::{Attention, OverviewPage};
 pub use publish::{

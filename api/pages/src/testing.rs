@@ -136,6 +136,7 @@ pub fn samples() -> Result<Vec<Sample>, Error> {
     book.prefix = "empty-";
     site::add_empty(&mut book)?;
     console::add_empty(&mut book)?;
+    moderation::add_empty(&mut book)?;
     market::add_empty(&mut book)?;
     board::add_empty(&mut book)?;
     dataset::add_empty(&mut book)?;

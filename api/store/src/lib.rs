@@ -103,7 +103,8 @@ pub use knowledge::{
 pub use losses::{Loss, LossAccepted, LostVersion, NewLoss};
 pub use moderation::{
     Decided, DecidedFilter, DecidedReport, DecisionLetters, Desk, Digest, Evidence, EvidenceBuyers, Moderation,
-    NewReport, Report, ReportCount, Reported, ReporterRecord, SAME_REPORT, Takedown, UNDO_LASTS, Undone, Uphold,
+    NewReport, Report, ReportCount, Reported, ReporterRecord, SAME_REPORT, Takedown, TitledTakedown,
+    UNDO_LASTS, Undone, Uphold, WaitingReport,
 };
 pub use money::{
     APPROVAL_LASTS, APPROVAL_LETTERS_A_DAY, ApprovalLetter, Approved, ArchiveProof, Balances, Bought, CheckTerms,

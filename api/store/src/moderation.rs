@@ -12,7 +12,7 @@ mod reports;
 mod takedowns;
 mod undo;
 
-pub use decided::{DecidedFilter, DecidedReport, Desk};
+pub use decided::{DecidedFilter, DecidedReport, Desk, TitledTakedown, WaitingReport};
 pub use evidence::{Evidence, EvidenceBuyers};
 pub use reports::{ReportCount, ReporterRecord, SAME as SAME_REPORT};
 use std::time::Duration;

@@ -103,6 +103,16 @@ impl Bars {
         Self::drawn(heading, label, aside, &[("new", "b1")], &bars)
     }
 
+    /// Draws bars with their names, each with a count for each of the series. `label` tells the finding.
+    pub(crate) fn of_series(
+        heading: &'static str,
+        label: String,
+        series: &'static [(&'static str, &'static str)],
+        bars: &[(String, Vec<u64>)],
+    ) -> Self {
+        Self::drawn(heading, label, String::new(), series, bars)
+    }
+
     /// Draws bars with their names, each with a count for each of the series.
     fn drawn(
         heading: &'static str,

@@ -2,14 +2,15 @@
 //!
 //! Invariant: each list is read by an index and has a bound, and a count stops at a thousand.
 
+use sqlx::any::AnyRow;
 use types::vocabulary::ReportStatus;
-use types::{OperatorId, ReportId, Timestamp};
+use types::{OperatorId, ReportId, TakedownId, Timestamp};
 
-use super::takedowns::{TAKEDOWN, read};
+use super::takedowns::read;
 use super::{Moderation, Report, Takedown};
 use crate::Error;
-use crate::query::{sql, text};
-use crate::row::{Row as _, nested, row};
+use crate::query::{Statement, sql, text};
+use crate::row::{Columns as _, nested, row};
 
 /// Selection of decided reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,20 +55,81 @@ row! {
         pub decider: Option<String>,
         /// The operator that decided.
         pub by: Option<OperatorId> = "decider_id",
+        /// Title of the item; `None` for what has none, or is gone.
+        pub title: Option<String>,
     }
 }
 
-/// Statement that reads reports with their takedowns.
-const DECIDED: &str = "SELECT reports.id AS id, reports.kind AS kind, reports.item_id AS item_id, reports.named AS named,
+row! {
+    /// A report that waits, with the title of its item.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct WaitingReport {
+        /// The report.
+        pub report: Report = "" => nested,
+        /// Title of the item; `None` for what has none, or is gone.
+        pub title: Option<String>,
+    }
+}
+
+/// A takedown with the title of its item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TitledTakedown {
+    /// The takedown.
+    pub takedown: Takedown,
+    /// Title of the item; `None` for what has none, or is gone.
+    pub title: Option<String>,
+}
+
+/// Column of the title of the item of a row of this table.
+macro_rules! title_of {
+    ($table:literal) => {
+        concat!(
+            "(CASE ",
+            $table,
+            ".kind
+               WHEN 'unit' THEN (SELECT units.title FROM chains
+                                 JOIN units ON units.id = COALESCE(chains.latest_unit, chains.id)
+                                 WHERE chains.id = ",
+            $table,
+            ".item_id)
+               WHEN 'dataset' THEN (SELECT projects.title FROM projects WHERE projects.id = ",
+            $table,
+            ".item_id)
+               WHEN 'agent' THEN (SELECT agents.name FROM agents WHERE agents.id = ",
+            $table,
+            ".item_id)
+               WHEN 'topic' THEN (SELECT requests.title FROM requests WHERE requests.id = ",
+            $table,
+            ".item_id)
+             END) AS title"
+        )
+    };
+}
+
+/// Columns of a report with the title of its item, and those of a decision about it.
+const REPORT: &str = concat!(
+    "SELECT reports.id AS id, reports.kind AS kind, reports.item_id AS item_id, reports.named AS named,
        reports.reason AS reason, reports.detail AS detail, reports.agent_id AS agent_id, reports.email AS email,
        reports.status AS status, reports.created_at AS created_at, reports.decided_at AS decided_at,
        reports.takedown_id AS takedown_id, reports.reporter AS reporter, reports.owner_id AS owner_id,
-       reports.note AS note, reports.decided_by AS decided_by, takedowns.note AS takedown_note,
-       takedowns.answered_at AS answered_at, takedowns.restored_at AS restored_at,
-       deciders.display_name AS decider, deciders.id AS decider_id
+       reports.note AS note, reports.decided_by AS decided_by, ",
+    title_of!("reports")
+);
+const DECISION: &str = ", takedowns.note AS takedown_note, takedowns.answered_at AS answered_at,
+       takedowns.restored_at AS restored_at, deciders.display_name AS decider, deciders.id AS decider_id
   FROM reports
   LEFT JOIN takedowns ON takedowns.id = reports.takedown_id
   LEFT JOIN operators AS deciders ON deciders.id = COALESCE(takedowns.decided_by, reports.decided_by)";
+/// Takedowns with the titles of their items.
+const TITLED: &str = concat!(
+    "SELECT takedowns.id AS id, takedowns.kind AS kind, takedowns.item_id AS item_id, takedowns.named AS named,
+       takedowns.reason AS reason, takedowns.note AS note, takedowns.operator_id AS operator_id, takedowns.at AS at,
+       takedowns.decided_by AS decided_by, takedowns.answer AS answer, takedowns.answered_at AS answered_at,
+       takedowns.restored_at AS restored_at, takedowns.restored_by AS restored_by,
+       takedowns.restored_note AS restored_note, ",
+    title_of!("takedowns"),
+    " FROM takedowns"
+);
 
 impl Moderation<'_> {
     /// Counts what is on the lists of the staff.
@@ -87,17 +149,24 @@ impl Moderation<'_> {
     }
 
     /// Returns open reports: those of personal data first, then the oldest.
-    pub async fn reports_waiting(&self, limit: u32) -> Result<Vec<Report>, Error> {
+    pub async fn reports_waiting(&self, limit: u32) -> Result<Vec<WaitingReport>, Error> {
         // Each part is read by the index, so that a long queue does not hide what is urgent.
-        let statement = |clause: &'static str| {
-            let text = format!(
-                "SELECT {} FROM reports WHERE status = 'open' AND reason {clause} 'personal-data' ORDER BY id LIMIT $1",
-                Report::COLUMNS
-            );
-            sql!(sqlx::AssertSqlSafe(text), limit)
-        };
-        let mut reports: Vec<Report> = self.0.all(statement("=")).await?;
-        reports.extend(self.0.all::<Report>(statement("<>")).await?);
+        let urgent = sql!(
+            text!(
+                REPORT,
+                " FROM reports WHERE status = 'open' AND reason = 'personal-data' ORDER BY reports.id LIMIT $1"
+            ),
+            limit
+        );
+        let others = sql!(
+            text!(
+                REPORT,
+                " FROM reports WHERE status = 'open' AND reason <> 'personal-data' ORDER BY reports.id LIMIT $1"
+            ),
+            limit
+        );
+        let mut reports: Vec<WaitingReport> = self.0.all(urgent).await?;
+        reports.extend(self.0.all::<WaitingReport>(others).await?);
         reports.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
         Ok(reports)
     }
@@ -117,7 +186,7 @@ impl Moderation<'_> {
         };
         let (at, id) = before.map_or((i64::MAX, String::new()), |(at, id)| (at.micros(), id.to_string()));
         let text = format!(
-            "{DECIDED} WHERE {clause}
+            "{REPORT}{DECISION} WHERE {clause}
                AND (reports.decided_at < $1 OR (reports.decided_at = $1 AND reports.id < $2))
              ORDER BY reports.decided_at DESC, reports.id DESC LIMIT $3"
         );
@@ -125,23 +194,44 @@ impl Moderation<'_> {
     }
 
     /// Returns takedowns in force: those that their owners answered, the first answer first, or all, newest first.
-    pub async fn takedowns_down(&self, is_answered: bool, limit: u32) -> Result<Vec<Takedown>, Error> {
+    pub async fn takedowns_down(&self, is_answered: bool, limit: u32) -> Result<Vec<TitledTakedown>, Error> {
         let text = if is_answered {
             text!(
-                TAKEDOWN,
+                TITLED,
                 " WHERE restored_at IS NULL AND answered_at IS NOT NULL ORDER BY answered_at LIMIT $1"
             )
         } else {
-            text!(TAKEDOWN, " WHERE restored_at IS NULL ORDER BY id DESC LIMIT $1")
+            text!(TITLED, " WHERE restored_at IS NULL ORDER BY takedowns.id DESC LIMIT $1")
         };
+        self.titled(sql!(text, limit)).await
+    }
+
+    /// Returns the takedowns of an operator's items, newest first, up to `limit`.
+    pub async fn takedowns_of(&self, owner: OperatorId, limit: u32) -> Result<Vec<TitledTakedown>, Error> {
+        let text = text!(
+            TITLED,
+            " WHERE takedowns.operator_id = $1 ORDER BY takedowns.id DESC LIMIT $2"
+        );
+        self.titled(sql!(text, owner, limit)).await
+    }
+
+    /// Returns a takedown with the title of its item.
+    pub async fn takedown_titled(&self, id: TakedownId) -> Result<Option<TitledTakedown>, Error> {
+        let found = self.titled(sql!(text!(TITLED, " WHERE takedowns.id = $1"), id)).await?;
+        Ok(found.into_iter().next())
+    }
+
+    async fn titled(&self, statement: Statement) -> Result<Vec<TitledTakedown>, Error> {
         self.0
             .read(async {
-                sql!(text, limit)
-                    .rows(&mut self.0.readers())
-                    .await?
-                    .iter()
-                    .map(read)
-                    .collect()
+                let rows = statement.rows(&mut self.0.readers()).await?;
+                let titled = |row: &AnyRow| {
+                    Ok(TitledTakedown {
+                        takedown: read(row)?,
+                        title: row.get("title")?,
+                    })
+                };
+                rows.iter().map(titled).collect()
             })
             .await
     }

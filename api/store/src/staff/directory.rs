@@ -167,7 +167,7 @@ impl Staff<'_> {
                                                LIMIT 1000) AS counted) AS sold
                  FROM (SELECT * FROM (SELECT 'unit' AS kind, chains.id AS item, units.id AS place, units.title AS title,
                                              chains.taken_down_at AS taken_down_at, chains.retired_at AS ended_at,
-                                             CASE WHEN chains.versions > 0 THEN 0 ELSE 1 END AS is_private,
+                                             CAST(CASE WHEN chains.versions > 0 THEN 0 ELSE 1 END AS BIGINT) AS is_private,
                                              chains.created_at AS created_at
                                       FROM chains JOIN units ON units.id = COALESCE(chains.latest_unit, chains.id)
                                       WHERE chains.operator_id = $1 ORDER BY chains.id DESC LIMIT $2) AS written
@@ -175,7 +175,7 @@ impl Staff<'_> {
                        SELECT * FROM (SELECT 'dataset' AS kind, projects.id AS item, slug AS place, title,
                                              taken_down_at,
                                              CASE WHEN status = 'archived' THEN updated_at END AS ended_at,
-                                             CASE WHEN visibility = 'private' THEN 1 ELSE 0 END AS is_private,
+                                             CAST(CASE WHEN visibility = 'private' THEN 1 ELSE 0 END AS BIGINT) AS is_private,
                                              created_at
                                       FROM projects WHERE operator_id = $1 AND deleted_at IS NULL
                                       ORDER BY projects.id DESC LIMIT $2) AS gathered) AS items
