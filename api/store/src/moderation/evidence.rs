@@ -4,12 +4,12 @@
 
 use types::money::MicroUsdc;
 use types::vocabulary::{Discussed, ItemKind, ReportKind};
-use types::{OperatorId, Timestamp};
+use types::{AgentId, OperatorId, Timestamp};
 
 use super::Moderation;
 use crate::Error;
 use crate::query::sql;
-use crate::row::row;
+use crate::row::{Columns as _, row};
 
 row! {
     /// A reported item as it is now.
@@ -92,6 +92,19 @@ impl Moderation<'_> {
             },
         };
         self.0.optional(statement).await
+    }
+
+    /// Returns the name of an agent.
+    pub async fn agent_name(&self, agent: AgentId) -> Result<Option<String>, Error> {
+        self.0
+            .read(async {
+                sql!("SELECT name FROM agents WHERE id = $1", agent)
+                    .row_if_any(&mut self.0.readers())
+                    .await?
+                    .map(|row| row.get("name"))
+                    .transpose()
+            })
+            .await
     }
 
     /// Counts who bought an item. Nothing but units and datasets is sold.
