@@ -31,17 +31,17 @@ pub use contributions::{
 pub use datasets::{
     ConsoleDatasetPage, DatasetFacts, DatasetRow, DatasetsPage, DeletionForm, PreviewRowsForm, UploadRow, VersionRow,
 };
-pub use limits::{LimitsForm, LimitsPage};
-pub use login::{AskedLogin, LoginEnd, LoginPage};
 pub use figures::{FailingJobRow, FigureBar, FiguresPage};
 pub use invitations::{InvitationRequestRow, InvitationRow, InvitationsPage};
+pub use limits::{LimitsForm, LimitsPage};
+pub use login::{AskedLogin, LoginEnd, LoginPage};
 pub use moderation::{
     CaseBuyers, CaseOutcome, CaseOwner, DecidedPage, DecidedRow, DecisionPage, DownPage, DownRow, HistoryLine,
     MAX_REASON_CHARS, MIN_REASON_CHARS, ModerationPage, ModerationTab, ModerationTabs, OverlapRow, OwnTakedown,
-    QueuedReport, ReportCase, ReportDecision, ReportDecisionForm, ReportsPage, RestorePage, TextPiece,
+    QueuedReport, ReportCase, ReportDecision, ReportDecisionForm, ReportsPage, RestorePage, TextPiece, reason_words,
 };
-pub use operators::{AccountAgent, AccountItemRow, AccountPage, AccountRow, AccountsPage, SuspensionForm};
 pub use money::{BoughtRow, EntryRow, FeeRow, HoldRow, MoneyPage, WaitingPurchase};
+pub use operators::{AccountAgent, AccountItemRow, AccountPage, AccountRow, AccountsPage, SuspensionForm};
 pub use overview::{Attention, OverviewPage};
 pub use publish::{
     ActiveDataset, ConnectForm, DatasetWords, PublishBounds, PublishColumn, PublishDraft, PublishPage, PublishTarget,

@@ -11,14 +11,18 @@ mod consent;
 mod contributions;
 mod datasets;
 mod entry;
+mod figures;
+mod invitations;
 mod invite;
 mod limits;
 mod logins;
 mod moderation;
 mod money;
+mod operators;
 mod overview;
 mod publish;
 mod settings;
+mod staff;
 mod texts;
 
 pub(super) use agents::CODE_LASTS;
@@ -41,6 +45,9 @@ pub(super) fn add(table: &mut Operations) {
     collectors::add(table);
     activity::add(table);
     moderation::add(table);
+    operators::add(table);
+    invitations::add(table);
+    figures::add(table);
     apps::add(table);
     consent::add(table);
     limits::add(table);

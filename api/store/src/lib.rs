@@ -67,10 +67,10 @@ mod tests;
 
 pub use accounts::{
     Accounts, Agent, AgentCreated, AgentKey, Approval, Claim, ClaimCode, ClaimCodeAdded, Claimed, CodeRefused,
-    Invitation, InviteRequest, LinkRefused, LinkRequest, LinkRequested, Login, LoginAgent, LoginApproval, MAX_WRONG_CODES,
-    MAX_WRONG_TRIES, Mail, MailLink, NewAgent, NewClaim, NewClaimCode, NewConsent, NewLink, NewLogin, NewOperator,
-    NewSession, NewSignUp, NewToken, Operator, OperatorCreated, Payout, Polled, Principal, Rejection, Session,
-    SignedUp, Token, TokenAdded, TypedCode, TypedCodeRefused, WRONG_CODE_WINDOW, WalletOwner,
+    Invitation, InviteRequest, LinkRefused, LinkRequest, LinkRequested, Login, LoginAgent, LoginApproval,
+    MAX_WRONG_CODES, MAX_WRONG_TRIES, Mail, MailLink, NewAgent, NewClaim, NewClaimCode, NewConsent, NewLink, NewLogin,
+    NewOperator, NewSession, NewSignUp, NewToken, Operator, OperatorCreated, Payout, Polled, Principal, Rejection,
+    Session, SignedUp, Token, TokenAdded, TypedCode, TypedCodeRefused, WRONG_CODE_WINDOW, WalletOwner,
 };
 pub use activity::{Activity, Feed, Merges};
 pub use allowances::Allowance;
@@ -103,8 +103,8 @@ pub use knowledge::{
 pub use losses::{Loss, LossAccepted, LostVersion, NewLoss};
 pub use moderation::{
     Decided, DecidedFilter, DecidedReport, DecisionLetters, Desk, Digest, Evidence, EvidenceBuyers, Moderation,
-    NewReport, Report, ReportCount, Reported, ReporterRecord, SAME_REPORT, Takedown, TitledTakedown,
-    UNDO_LASTS, Undone, Uphold, WaitingReport,
+    NewReport, Report, ReportCount, Reported, ReporterRecord, SAME_REPORT, Takedown, TitledTakedown, UNDO_LASTS,
+    Undone, Uphold, WaitingReport,
 };
 pub use money::{
     APPROVAL_LASTS, APPROVAL_LETTERS_A_DAY, ApprovalLetter, Approved, ArchiveProof, Balances, Bought, CheckTerms,
@@ -141,8 +141,8 @@ pub use types::Resolution;
 pub use types::vocabulary::{
     Access, ActivityKind, AllowanceKind, AppealStatus, ApprovalState, AskedBy, ClaimStatus, CommentKind, Compression,
     ContributionStatus, Discussed, ItemKind, Language, LinkPurpose, MarkKind, PointsKind, ProjectStatus, ReportKind,
-    ReportReason, ReportStatus, RequestKind, RequestStatus, RunOutcome, SpendKind, StaffRole, SpendOf, SpendPeriod, StaleReason,
-    TakedownReason, UnitAction, UnitStatus, UnknownWord, UploadStatus, Visibility,
+    ReportReason, ReportStatus, RequestKind, RequestStatus, RunOutcome, SpendKind, SpendOf, SpendPeriod, StaffRole,
+    StaleReason, TakedownReason, UnitAction, UnitStatus, UnknownWord, UploadStatus, Visibility,
 };
 pub use uploads::{OpenUpload, Upload, UploadAbandoned, UploadBounds, UploadCompleted, UploadCreated};
 pub use vectors::{NewVectors, StoredVector};

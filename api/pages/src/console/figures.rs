@@ -113,7 +113,10 @@ impl FiguresPage {
     }
 
     fn turnover(&self) -> i64 {
-        self.week().iter().map(|day| day.credit.0.saturating_add(day.wallet.0)).sum()
+        self.week()
+            .iter()
+            .map(|day| day.credit.0.saturating_add(day.wallet.0))
+            .sum()
     }
 
     fn units(&self) -> u64 {
@@ -121,15 +124,28 @@ impl FiguresPage {
     }
 
     fn sign_up_bars(&self) -> Bars {
-        let bars = self.days.iter().map(|day| (day.day.day(), vec![day.confirmed, day.sign_ups.saturating_sub(day.confirmed)]));
+        let bars = self.days.iter().map(|day| {
+            (
+                day.day.day(),
+                vec![day.confirmed, day.sign_ups.saturating_sub(day.confirmed)],
+            )
+        });
         let all: u64 = self.days.iter().map(|day| day.sign_ups).sum();
         let label = format!("Sign-ups a day in {} days: {} in all", self.days.len(), grouped(all));
-        Bars::of_series("Sign-ups a day", label, &[("confirmed", "b1"), ("not confirmed", "b3")], &bars.collect::<Vec<_>>())
+        Bars::of_series(
+            "Sign-ups a day",
+            label,
+            &[("confirmed", "b1"), ("not confirmed", "b3")],
+            &bars.collect::<Vec<_>>(),
+        )
     }
 
     fn sales_bars(&self) -> Bars {
         let cents = |amount: MicroUsdc| u64::try_from(amount.0 / 10_000).unwrap_or(0);
-        let bars = self.days.iter().map(|day| (day.day.day(), vec![cents(day.credit), cents(day.wallet)]));
+        let bars = self
+            .days
+            .iter()
+            .map(|day| (day.day.day(), vec![cents(day.credit), cents(day.wallet)]));
         let label = format!("Sales a day in {} days, in cents of test USDC", self.days.len());
         Bars::of_series(
             "Sales a day, in cents",

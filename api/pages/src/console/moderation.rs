@@ -32,7 +32,7 @@ pub(crate) const fn kind_word(kind: ReportKind) -> &'static str {
 }
 
 /// Returns the words of a reason on pages.
-pub(crate) const fn reason_words(reason: ReportReason) -> &'static str {
+pub const fn reason_words(reason: ReportReason) -> &'static str {
     match reason {
         ReportReason::Copyright => "copyright",
         ReportReason::PersonalData => "personal data",
@@ -169,7 +169,13 @@ impl ModerationTabs {
         let link = |(tab, count): (ModerationTab, Option<u64>)| TabLink {
             href: format!("/console/moderation?tab={}", tab.word()),
             label: tab.label(),
-            count: count.map(|count| if count < 1_000 { grouped(count) } else { "1,000+".to_owned() }),
+            count: count.map(|count| {
+                if count < 1_000 {
+                    grouped(count)
+                } else {
+                    "1,000+".to_owned()
+                }
+            }),
             here: tab == self.here,
         };
         tabs.into_iter().map(link).collect()

@@ -190,9 +190,17 @@ impl AccountItemRow {
     fn state(&self) -> &'static str {
         match self {
             Self { is_down: true, .. } => "down",
-            Self { is_ended: true, kind: ItemKind::Unit, .. } => "retired",
+            Self {
+                is_ended: true,
+                kind: ItemKind::Unit,
+                ..
+            } => "retired",
             Self { is_ended: true, .. } => "archived",
-            Self { is_private: true, kind: ItemKind::Unit, .. } => "not published",
+            Self {
+                is_private: true,
+                kind: ItemKind::Unit,
+                ..
+            } => "not published",
             Self { is_private: true, .. } => "private",
             Self { .. } => "published",
         }

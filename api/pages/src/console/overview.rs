@@ -8,7 +8,7 @@ use super::{ActivityRow, ChangeActor, ContributionRow};
 use crate::chart::{Bars, DayCount, RowFlow};
 use crate::chrome::{PageLayout, Theme};
 use crate::filters;
-use crate::number::grouped;
+use crate::number::{counted, grouped};
 use crate::time::Instant;
 use crate::words::{StateMark, isolate};
 
@@ -104,6 +104,41 @@ impl Attention {
             ),
             href: format!("/console/approvals/{id}"),
             action: "Decide".to_owned(),
+            since,
+        }
+    }
+
+    /// Reports and answers of owners that wait for the staff.
+    pub fn reports(open: u64, answers: u64, now: Instant) -> Self {
+        let what = match (open, answers) {
+            (open, 0) => counted(open, "report waits", "reports wait"),
+            (0, answers) => counted(answers, "answer of an owner waits", "answers of owners wait"),
+            (open, answers) => format!(
+                "{} and {}",
+                counted(open, "report", "reports"),
+                counted(answers, "answer of an owner waits", "answers of owners wait")
+            ),
+        };
+        Self {
+            mark: StateMark::Hold,
+            word: "to decide".to_owned(),
+            what: format!("{what} for a decision"),
+            detail: "Personal data first, then the oldest. Whoever decides first decides.".to_owned(),
+            href: "/console/moderation".to_owned(),
+            action: "Open the desk".to_owned(),
+            since: now,
+        }
+    }
+
+    /// Item of the operator that is down and unanswered.
+    pub fn takedown(title: &str, reason: &str, since: Instant) -> Self {
+        Self {
+            mark: StateMark::Bad,
+            word: "taken down".to_owned(),
+            what: format!("{} was taken down for {reason}", isolate(title)),
+            detail: "Nobody sees it while it is checked. Say what the report gets wrong, or what you changed.".to_owned(),
+            href: "/console/moderation?tab=own".to_owned(),
+            action: "Answer".to_owned(),
             since,
         }
     }

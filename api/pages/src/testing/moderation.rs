@@ -234,7 +234,10 @@ fn reports(texts: &Texts, errors: Vec<FieldError>) -> ReportsPage {
                 held: 3,
             },
             is_kept: false,
-            history: vec![line("published", None), line("reported for copyright", Some(&texts.text))],
+            history: vec![
+                line("published", None),
+                line("reported for copyright", Some(&texts.text)),
+            ],
             outcome: None,
         }),
         form: ReportDecisionForm {

@@ -142,11 +142,7 @@ fn down(TitledTakedown { takedown, title }: TitledTakedown) -> DownRow {
 }
 
 /// Returns the queue with the report that is asked for, or the first one. `Some(None)` asks for one that cannot exist.
-async fn reports(
-    cx: &Cx,
-    asked: Option<Option<ReportId>>,
-    form: ReportDecisionForm,
-) -> Result<ReportsPage, ApiError> {
+async fn reports(cx: &Cx, asked: Option<Option<ReportId>>, form: ReportDecisionForm) -> Result<ReportsPage, ApiError> {
     let moderation = cx.app.store.moderation();
     let (desk, queue) = tokio::try_join!(moderation.desk(), moderation.reports_waiting(PAGE_ROWS))?;
     let here = asked.unwrap_or_else(|| queue.first().map(|row| row.report.id));
@@ -202,10 +198,7 @@ async fn decided(
         chrome: page_layout(cx).await?,
         tabs: tabs(desk, ModerationTab::Decided),
         outcome,
-        rows: rows
-            .into_iter()
-            .map(|row| decided_row(row, operator, cx.now))
-            .collect(),
+        rows: rows.into_iter().map(|row| decided_row(row, operator, cx.now)).collect(),
         next,
         first: before.is_some().then_some(first),
     })

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use operators::Tally;
-use pages::console::{Attention, GateTally, OverviewPage};
+use pages::console::{Attention, GateTally, OverviewPage, reason_words};
 use store::{ClaimStatus, ContributionStatus, ContributionSum, Selection};
 use types::{OperatorId, Timestamp};
 
@@ -158,13 +158,16 @@ async fn attention(cx: &Cx, operator: OperatorId) -> Result<Vec<Attention>, ApiE
     let (console, accounts, flow) = (store.console(), store.accounts(), store.flow());
     let community = store.community();
     let money = store.money();
-    let (claims, asked, held, dead, jobs, told) = tokio::try_join!(
+    let moderation = store.moderation();
+    let (claims, asked, held, dead, jobs, told, role, fallen) = tokio::try_join!(
         accounts.claims_of(operator, LATEST, now),
         money.approvals_waiting(operator, LATEST, now),
         console.contributions_of(operator, Selection::Waiting, None, LATEST),
         console.contributions_of(operator, Selection::Dead, None, LATEST),
         flow.jobs_of(operator),
-        community.told(operator, now, LATEST)
+        community.told(operator, now, LATEST),
+        moderation.role_of(operator),
+        moderation.takedowns_of(operator, LATEST)
     )?;
     let mut items = Vec::new();
     // Claims come first: an agent waits for each, and their time runs out.
@@ -182,6 +185,20 @@ async fn attention(cx: &Cx, operator: OperatorId) -> Result<Vec<Attention>, ApiE
             instant(row.asked_at),
             instant(row.expires_at),
         ));
+    }
+    for found in fallen {
+        let takedown = found.takedown;
+        if takedown.restored_at.is_none() && takedown.answer.is_none() {
+            let title = found.title.unwrap_or(takedown.named);
+            let reason = reason_words(takedown.reason);
+            items.push(Attention::takedown(&title, reason, instant(takedown.at)));
+        }
+    }
+    if role.is_some() {
+        let desk = moderation.desk().await?;
+        if desk.open + desk.answered > 0 {
+            items.push(Attention::reports(desk.open, desk.answered, instant(now)));
+        }
     }
     for row in &dead {
         items.push(Attention::dead(

@@ -95,11 +95,7 @@ impl Accounts<'_> {
     }
 
     /// Returns invitations, newest first: those before a place, which is a time with the address, or the newest.
-    pub async fn invitations(
-        &self,
-        before: Option<(Timestamp, String)>,
-        limit: u32,
-    ) -> Result<Vec<Invitation>, Error> {
+    pub async fn invitations(&self, before: Option<(Timestamp, String)>, limit: u32) -> Result<Vec<Invitation>, Error> {
         let (at, email) = before.map_or((i64::MAX, String::new()), |(at, email)| (at.micros(), email));
         self.0
             .all(sql!(

@@ -96,7 +96,11 @@ pub(super) async fn back(store: &Store, takedown: TakedownId, now: Timestamp) {
         .await
         .unwrap();
     assert!(matches!(restored, Decided::Done(_)), "{restored:?}");
-    let again = store.moderation().restore(takedown, None, None, letter, now).await.unwrap();
+    let again = store
+        .moderation()
+        .restore(takedown, None, None, letter, now)
+        .await
+        .unwrap();
     assert_eq!(again, Decided::Before);
 }
 
@@ -513,7 +517,10 @@ pub async fn a_decision_is_made_once(url: &str) {
     .await;
     assert_eq!(decided.iter().filter(|is_done| **is_done).count(), 1, "{decided:?}");
     let moderation = store.moderation();
-    assert_eq!(moderation.dismiss(report, None, None, at(21)).await.unwrap(), Some(false));
+    assert_eq!(
+        moderation.dismiss(report, None, None, at(21)).await.unwrap(),
+        Some(false)
+    );
     let unknown = moderation.dismiss(ReportId::new(at(0)), None, None, at(21)).await;
     assert_eq!(unknown.unwrap(), None);
     assert_eq!(

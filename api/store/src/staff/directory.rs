@@ -78,7 +78,8 @@ row! {
     }
 }
 
-const ACCOUNT: &str = "SELECT operators.id AS id, email, display_name, terms_version, operators.created_at AS created_at,
+const ACCOUNT: &str =
+    "SELECT operators.id AS id, email, display_name, terms_version, operators.created_at AS created_at,
        verified_at, suspended_at, suspended_reason, role, payout_address, payout_proved_at,
        (SELECT COUNT(*) FROM (SELECT 1 FROM agents WHERE agents.operator_id = operators.id AND removed_at IS NULL
                               LIMIT 1000) AS a) AS agents,
@@ -97,7 +98,9 @@ const ACCOUNT: &str = "SELECT operators.id AS id, email, display_name, terms_ver
 impl Staff<'_> {
     /// Returns the account of an operator.
     pub async fn account(&self, id: OperatorId) -> Result<Option<StaffAccount>, Error> {
-        self.0.optional(sql!(text!(ACCOUNT, " WHERE operators.id = $1"), id)).await
+        self.0
+            .optional(sql!(text!(ACCOUNT, " WHERE operators.id = $1"), id))
+            .await
     }
 
     /// Returns accounts, newest first: those before `before`, or the newest.

@@ -46,9 +46,9 @@ row! {
 }
 
 impl Staff<'_> {
-    /// Counts a day and keeps its figures.
-    pub async fn figures_count(&self, day: i64, now: Timestamp) -> Result<FigureDay, Error> {
-        let figures = self.counted(day, now).await?;
+    /// Keeps the figures of a day, unless a later count of it is kept.
+    pub async fn figures_keep(&self, figures: FigureDay) -> Result<(), Error> {
+        let day = figures.day;
         let row = [
             bigint("accounts", figures.accounts)?,
             bigint("sign_ups", figures.sign_ups)?,
@@ -61,7 +61,7 @@ impl Staff<'_> {
             bigint("versions", figures.versions)?,
             bigint("rows_merged", figures.rows)?,
             bigint("units", figures.units)?,
-            now.micros(),
+            figures.counted_at.micros(),
         ];
         self.0
             .write_aside(tx!(async move |cx| {
@@ -84,12 +84,11 @@ impl Staff<'_> {
                 statement.run(cx).await?;
                 Ok(Change::Keep(()))
             }))
-            .await?;
-        Ok(figures)
+            .await
     }
 
     /// Counts a day by the indexes of its times.
-    async fn counted(&self, day: i64, now: Timestamp) -> Result<FigureDay, Error> {
+    pub async fn figures_counted(&self, day: i64, now: Timestamp) -> Result<FigureDay, Error> {
         let (from, to) = (Timestamp::of_day(day), Timestamp::of_day(day + 1));
         self.0
             .read(async {

@@ -4,10 +4,10 @@
 
 use std::collections::HashSet;
 
-use pages::console::{CaseBuyers, CaseOutcome, CaseOwner, HistoryLine, OverlapRow, ReportCase};
+use pages::console::{CaseBuyers, CaseOutcome, CaseOwner, HistoryLine, OverlapRow, ReportCase, reason_words};
 use search::{SearchFilter, SearchMode, SearchQuery};
 use store::{Evidence, Report, ReportStatus, Unit};
-use types::vocabulary::{Discussed, ItemKind, ReportKind, ReportReason, TakedownReason};
+use types::vocabulary::{Discussed, ItemKind, ReportKind, TakedownReason};
 use types::{ReportId, UnitId};
 
 use super::overlap::{Sentences, marked};
@@ -124,14 +124,6 @@ fn href(kind: ReportKind, evidence: &Evidence) -> String {
     }
 }
 
-/// Returns the words for the reason of a report.
-pub(in crate::ops::console) const fn words(reason: ReportReason) -> &'static str {
-    match reason {
-        ReportReason::PersonalData => "personal data",
-        other => other.as_str(),
-    }
-}
-
 /// Returns what happened to an item, oldest first.
 async fn told(cx: &Cx, reports: &[Report], evidence: Option<&Evidence>) -> Result<Vec<HistoryLine>, ApiError> {
     let moderation = cx.app.store.moderation();
@@ -146,15 +138,23 @@ async fn told(cx: &Cx, reports: &[Report], evidence: Option<&Evidence>) -> Resul
         .collect();
     let mut seen = HashSet::new();
     for report in reports {
-        let by = if report.agent.is_some() { "by an agent" } else { "without a key" };
-        let what = format!("reported for {} {by}", words(report.reason));
+        let by = if report.agent.is_some() {
+            "by an agent"
+        } else {
+            "without a key"
+        };
+        let what = format!("reported for {} {by}", reason_words(report.reason));
         lines.push(line(report.created_at, what, None));
         match (report.takedown, report.decided_at) {
             // Several reports of one item end in one takedown.
             (Some(takedown), Some(at)) if seen.insert(takedown) => {
                 let takedown = moderation.takedown(takedown).await?;
                 let note = takedown.as_ref().and_then(|takedown| takedown.note.clone());
-                lines.push(line(at, format!("taken down for {}", words(report.reason)), note));
+                lines.push(line(
+                    at,
+                    format!("taken down for {}", reason_words(report.reason)),
+                    note,
+                ));
                 if let Some(takedown) = takedown {
                     if let Some((at, answer)) = takedown.answer {
                         lines.push(line(at, "the owner answered".to_owned(), Some(answer)));
@@ -237,7 +237,13 @@ async fn candidates(cx: &Cx, unit: &Unit, detail: &str) -> Result<Vec<Unit>, Api
     let named = detail
         .split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '-'))
         .filter_map(|word| word.parse::<UnitId>().ok());
-    let ids: Vec<UnitId> = unit.near.into_iter().chain(similar).chain(named).take(MAX_COMPARED).collect();
+    let ids: Vec<UnitId> = unit
+        .near
+        .into_iter()
+        .chain(similar)
+        .chain(named)
+        .take(MAX_COMPARED)
+        .collect();
     let mut units = Vec::new();
     for id in ids {
         if let Some(named) = knowledge.unit(id).await? {
@@ -259,7 +265,11 @@ async fn found(cx: &Cx, unit: &Unit) -> Vec<String> {
     };
     let words = format!("{} {}", unit.title, unit.body);
     // Words in quotes would have to occur.
-    let words: String = words.chars().filter(|letter| *letter != '"').take(SEARCHED_CHARS).collect();
+    let words: String = words
+        .chars()
+        .filter(|letter| *letter != '"')
+        .take(SEARCHED_CHARS)
+        .collect();
     let vector = cx.app.process.searching.vector(&words).await.map(|(vector, _)| vector);
     let query = SearchQuery {
         text: words,

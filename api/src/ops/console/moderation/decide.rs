@@ -133,7 +133,9 @@ async fn confirm(cx: Cx, input: DecideReportForm) -> Result<PageResponse, ApiErr
         Some(owner) => cx.app.store.operator(owner).await?,
         None => None,
     };
-    let title = evidence.map(|evidence| evidence.title).filter(|title| !title.is_empty());
+    let title = evidence
+        .map(|evidence| evidence.title)
+        .filter(|title| !title.is_empty());
     PageResponse::page(&DecisionPage {
         chrome: page_layout(&cx).await?,
         id: report,
@@ -195,12 +197,7 @@ async fn decide(cx: Cx, input: DecideReportForm) -> Result<PageResponse, ApiErro
 }
 
 /// Returns true if the operator has decided a report so before: its form was sent twice.
-async fn decided_so(
-    cx: &Cx,
-    by: OperatorId,
-    report: ReportId,
-    decision: ModeratorDecision,
-) -> Result<bool, ApiError> {
+async fn decided_so(cx: &Cx, by: OperatorId, report: ReportId, decision: ModeratorDecision) -> Result<bool, ApiError> {
     let moderation = cx.app.store.moderation();
     let Some(found) = moderation.report_of(report).await? else {
         return Ok(false);
@@ -238,7 +235,9 @@ async fn reopen(cx: Cx, input: ModeratedReportPath) -> Result<PageResponse, ApiE
     if opened || is_open().await? {
         return PageResponse::see(&format!("{PATH}?report={report}"));
     }
-    Err(too_late("ten minutes are over; a new report of the item can be decided anew"))
+    Err(too_late(
+        "ten minutes are over; a new report of the item can be decided anew",
+    ))
 }
 
 async fn undo(cx: Cx, input: ModeratedReportPath) -> Result<PageResponse, ApiError> {
