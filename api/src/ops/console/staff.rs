@@ -35,3 +35,6 @@ pub(super) fn check_reason(path: &str, reason: &str) -> Result<(), ApiError> {
         format!("must be a reason of {least} to {most} characters"),
     ))
 }
+
+#[cfg(test)]
+mod tests;
