@@ -23,12 +23,19 @@ fn click(page: &Page, by: By<'_>, what: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_administrator_finds_suspends_restores_invites_and_sees_the_figures() {
-    let Some(browser) = browser("administrator") else { return };
+    let Some(browser) = browser("administrator") else {
+        return;
+    };
     // Figures are counted as often as the end of a dispute window is looked for.
     let site = Site::start(None, |options| options.with("SLUICE__PAY__DISPUTE_WINDOW", "1s")).await;
     let spammer = Asker::new(&site, "post@prime-facts.example.org").await;
     let staff = Asker::new(&site, "ada@example.org").await;
-    spammer.agent.http.post("/projects", &project_body("tides")).await.expect(201);
+    spammer
+        .agent
+        .http
+        .post("/projects", &project_body("tides"))
+        .await
+        .expect(201);
     contribute(&spammer.agent.http, "tides", &records("wick", 3)).await;
     let options = site.server.options();
     options.admin(&["operator", "role", "ada@example.org", "administrator"]);
@@ -76,7 +83,11 @@ async fn an_administrator_finds_suspends_restores_invites_and_sees_the_figures()
     assert!(page.text().contains("noor@delta.example.org"), "{}", page.text());
     judge_answer(&page, "invitations");
     assert_eq!(options.admin(&["invitations", "list"])["total"], 1);
-    click(&page, By::Css("form[action$='/withdraw'] button"), "the invitation taken back");
+    click(
+        &page,
+        By::Css("form[action$='/withdraw'] button"),
+        "the invitation taken back",
+    );
     assert_eq!(options.admin(&["invitations", "list"])["total"], 0);
 
     // Figures, once they are counted.
@@ -89,7 +100,10 @@ async fn an_administrator_finds_suspends_restores_invites_and_sees_the_figures()
     click(&page, By::Css(".crumb a"), "accounts once more");
     click(&page, By::Link("Figures"), "figures");
     let shown = page.text();
-    assert!(shown.contains("Sign-ups a day") && shown.contains("None. A job whose last try failed"), "{shown}");
+    assert!(
+        shown.contains("Sign-ups a day") && shown.contains("None. A job whose last try failed"),
+        "{shown}"
+    );
     judge_answer(&page, "figures");
     assert_eq!(page.complaints(), Vec::<String>::new());
     options.assert_consistent();

@@ -46,8 +46,14 @@ async fn a_moderator_decides_on_evidence_and_takes_it_back() {
     page.see(By::Text("1 report waits for a decision"));
     click(&page, By::Link("Open the desk"), "the desk");
     let text = page.text();
-    assert!(text.contains("Simple case mappings") && text.contains("A copy.<img"), "{text}");
-    assert!(text.contains("lena@example.org") && text.contains("Nobody bought it."), "{text}");
+    assert!(
+        text.contains("Simple case mappings") && text.contains("A copy.<img"),
+        "{text}"
+    );
+    assert!(
+        text.contains("lena@example.org") && text.contains("Nobody bought it."),
+        "{text}"
+    );
     judge_answer(&page, "the desk of a moderator");
 
     // Who owns it is a link away, and so is the way back.
@@ -82,7 +88,10 @@ async fn a_moderator_decides_on_evidence_and_takes_it_back() {
 
     // Left up this time.
     page.check(By::Css("input[value=dismiss]"));
-    page.fill(By::Label("Reason"), "The mappings are facts of the standard, counted anew.");
+    page.fill(
+        By::Label("Reason"),
+        "The mappings are facts of the standard, counted anew.",
+    );
     click(&page, By::Button("Decide …"), "the other question");
     click(&page, By::Button("Leave it up"), "the other decision");
     page.see(By::Text("left up"));
@@ -91,13 +100,18 @@ async fn a_moderator_decides_on_evidence_and_takes_it_back() {
     // The owner was told nothing: the decision was taken back before a letter left.
     let folder = options.data().join("mail");
     let letters = letters_to(&folder, "owner@example.org", 1).await;
-    assert!(letters.iter().all(|letter| !letter.text.contains("taken")), "{letters:?}");
+    assert!(
+        letters.iter().all(|letter| !letter.text.contains("taken")),
+        "{letters:?}"
+    );
     options.assert_consistent();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_owner_answers_and_a_moderator_weighs_it_without_scripts() {
-    let Some(browser) = browser("moderator-answers") else { return };
+    let Some(browser) = browser("moderator-answers") else {
+        return;
+    };
     let site = Site::start(None, |options| options).await;
     let owner = Asker::new(&site, "owner@example.org").await;
     let staff = Asker::new(&site, "ines@example.org").await;
@@ -115,7 +129,10 @@ async fn an_owner_answers_and_a_moderator_weighs_it_without_scripts() {
     page.goto(format!("{}/console", site.http.base()));
     click(&page, By::Link("Answer"), "the own takedown");
     assert!(page.text().contains(REASON), "{}", page.text());
-    page.fill(By::Css("textarea[name=answer]"), "Every figure was counted again: <b>twice</b>.");
+    page.fill(
+        By::Css("textarea[name=answer]"),
+        "Every figure was counted again: <b>twice</b>.",
+    );
     click(&page, By::Css("form[action$='/answer'] button"), "the answer");
     assert!(page.text().contains("<b>twice</b>"), "{}", page.text());
 
@@ -123,8 +140,15 @@ async fn an_owner_answers_and_a_moderator_weighs_it_without_scripts() {
     page.goto(format!("{}/console/moderation", site.http.base()));
     click(&page, By::Css("a[href$='tab=answers']"), "answers to weigh");
     click(&page, By::Css("a[href$='/restore']"), "the answer");
-    assert!(page.text().contains("<b>twice</b>") && page.text().contains("A copy."), "{}", page.text());
-    page.fill(By::Label("Reason"), "The owner counted the figures again and shows how.");
+    assert!(
+        page.text().contains("<b>twice</b>") && page.text().contains("A copy."),
+        "{}",
+        page.text()
+    );
+    page.fill(
+        By::Label("Reason"),
+        "The owner counted the figures again and shows how.",
+    );
     click(&page, By::Button("Show it again"), "shown again");
     page.see(By::Text("back up"));
     site.http.soon(&format!("/units/{unit}"), 200).await;

@@ -136,7 +136,8 @@ impl Attention {
             mark: StateMark::Bad,
             word: "taken down".to_owned(),
             what: format!("{} was taken down for {reason}", isolate(title)),
-            detail: "Nobody sees it while it is checked. Say what the report gets wrong, or what you changed.".to_owned(),
+            detail: "Nobody sees it while it is checked. Say what the report gets wrong, or what you changed."
+                .to_owned(),
             href: "/console/moderation?tab=own".to_owned(),
             action: "Answer".to_owned(),
             since,

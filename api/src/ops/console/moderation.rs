@@ -66,9 +66,12 @@ async fn show(cx: Cx, input: ModerationQuery) -> Result<PageResponse, ApiError> 
     let here = ModerationTab::of(input.tab.as_deref().unwrap_or_default());
     match here {
         ModerationTab::Open => {
-            let asked = input.report.as_deref().map(str::parse);
-            // A text that is no id names no report, and the page says so.
-            let asked: Option<Option<ReportId>> = asked.map(Result::ok);
+            let asked = match input.report.as_deref().map(str::parse::<ReportId>) {
+                None => AskedReport::First,
+                Some(Ok(report)) => AskedReport::One(report),
+                // A text that is no id names no report, and the page says so.
+                Some(Err(_)) => AskedReport::Unknown,
+            };
             PageResponse::page(&reports(&cx, asked, ReportDecisionForm::default()).await?)
         }
         ModerationTab::Answers | ModerationTab::Down => {
@@ -141,11 +144,26 @@ fn down(TitledTakedown { takedown, title }: TitledTakedown) -> DownRow {
     }
 }
 
-/// Returns the queue with the report that is asked for, or the first one. `Some(None)` asks for one that cannot exist.
-async fn reports(cx: &Cx, asked: Option<Option<ReportId>>, form: ReportDecisionForm) -> Result<ReportsPage, ApiError> {
+/// Report that is asked for.
+#[derive(Clone, Copy, Debug)]
+enum AskedReport {
+    /// The one that is looked at first.
+    First,
+    /// A certain one.
+    One(ReportId),
+    /// One that cannot exist.
+    Unknown,
+}
+
+/// Returns the queue with the report that is asked for.
+async fn reports(cx: &Cx, asked: AskedReport, form: ReportDecisionForm) -> Result<ReportsPage, ApiError> {
     let moderation = cx.app.store.moderation();
     let (desk, queue) = tokio::try_join!(moderation.desk(), moderation.reports_waiting(PAGE_ROWS))?;
-    let here = asked.unwrap_or_else(|| queue.first().map(|row| row.report.id));
+    let here = match asked {
+        AskedReport::First => queue.first().map(|row| row.report.id),
+        AskedReport::One(report) => Some(report),
+        AskedReport::Unknown => None,
+    };
     let case = match here {
         Some(report) => case::of(cx, report).await?,
         None => None,

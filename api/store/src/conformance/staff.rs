@@ -57,7 +57,10 @@ pub async fn a_takedown_is_undone_while_its_letters_wait(url: &str) {
     let found = async || store.project_by_slug("prices", None).await.unwrap().is_some();
     assert!(!found().await);
     assert_eq!(letters_due(&store, at(20 + 599)).await, 0);
-    assert!(matches!(moderation.undo(takedown, at(30)).await.unwrap(), Undone::Done(_)));
+    assert!(matches!(
+        moderation.undo(takedown, at(30)).await.unwrap(),
+        Undone::Done(_)
+    ));
     assert!(found().await);
     assert_eq!(moderation.undo(takedown, at(31)).await.unwrap(), Undone::Unknown);
     for report in reports {
@@ -87,11 +90,16 @@ pub async fn one_of_many_takes_a_takedown_back(url: &str) {
     let new = new_report(ReportKind::Unit, &unit, ReportReason::Spam, "a", at(10));
     let report = reported(&stores[0], new).await;
     let takedown = TakedownId::new(at(20));
-    let upheld = stores[0].moderation().uphold(uphold(report, takedown, world.reader.1, at(20)));
+    let upheld = stores[0]
+        .moderation()
+        .uphold(uphold(report, takedown, world.reader.1, at(20)));
     assert!(matches!(upheld.await.unwrap(), Decided::Done(_)));
     let done = race(stores.clone(), 8, |store, place| async move {
         if place % 2 == 0 {
-            matches!(store.moderation().undo(takedown, at(30)).await.unwrap(), Undone::Done(_))
+            matches!(
+                store.moderation().undo(takedown, at(30)).await.unwrap(),
+                Undone::Done(_)
+            )
         } else {
             let letter = ("mail".to_owned(), "{}".to_owned());
             let restored = store.moderation().restore(takedown, None, None, letter, at(30)).await;
@@ -110,7 +118,8 @@ pub async fn decisions_are_listed_and_a_dismissal_is_opened_again(url: &str) {
     let world = knowledge::World::new(&store).await;
     let unit = world.published(&store, "one", 60).await.to_string();
     let (staff, moderation) = (world.reader.1, store.moderation());
-    let report = |reason, reporter, now| reported(&store, new_report(ReportKind::Unit, &unit, reason, reporter, at(now)));
+    let report =
+        |reason, reporter, now| reported(&store, new_report(ReportKind::Unit, &unit, reason, reporter, at(now)));
     let spam = report(ReportReason::Spam, "a", 10).await;
     let other = report(ReportReason::Other, "a", 11).await;
     let urgent = report(ReportReason::PersonalData, "b", 12).await;
@@ -129,7 +138,11 @@ pub async fn decisions_are_listed_and_a_dismissal_is_opened_again(url: &str) {
     let decided = moderation.decided(DecidedFilter::Dismissed, None, 10).await.unwrap();
     assert_eq!(decided.len(), 1);
     assert_eq!(
-        (decided[0].report.note.clone(), decided[0].by, decided[0].decider.as_deref()),
+        (
+            decided[0].report.note.clone(),
+            decided[0].by,
+            decided[0].decider.as_deref()
+        ),
         (note, Some(staff), Some("Ada"))
     );
     assert_eq!(moderation.reopen(spam, at(20 + 600)).await.unwrap(), Some(false));
@@ -137,15 +150,24 @@ pub async fn decisions_are_listed_and_a_dismissal_is_opened_again(url: &str) {
     assert_eq!(moderation.reopen(spam, at(20 + 599)).await.unwrap(), Some(false));
     assert_eq!(moderation.reopen(ReportId::new(at(0)), at(21)).await.unwrap(), None);
     let reopened = moderation.report_of(spam).await.unwrap().unwrap();
-    assert_eq!((reopened.status, reopened.note, reopened.decided_by), (ReportStatus::Open, None, None));
+    assert_eq!(
+        (reopened.status, reopened.note, reopened.decided_by),
+        (ReportStatus::Open, None, None)
+    );
     let takedown = TakedownId::new(at(30));
     let upheld = moderation.uphold(uphold(other, takedown, staff, at(30))).await.unwrap();
     assert!(matches!(upheld, Decided::Done(_)));
     let decided = moderation.decided(DecidedFilter::All, None, 2).await.unwrap();
     assert_eq!(decided.len(), 2);
     let last = decided.last().map(|row| (at(30), row.report.id));
-    assert_eq!(moderation.decided(DecidedFilter::Upheld, last, 10).await.unwrap().len(), 1);
-    assert_eq!(moderation.decided(DecidedFilter::Dismissed, None, 10).await.unwrap(), []);
+    assert_eq!(
+        moderation.decided(DecidedFilter::Upheld, last, 10).await.unwrap().len(),
+        1
+    );
+    assert_eq!(
+        moderation.decided(DecidedFilter::Dismissed, None, 10).await.unwrap(),
+        []
+    );
     let record = moderation.record_of("a").await.unwrap();
     assert_eq!(record, ReporterRecord { decided: 2, upheld: 2 });
     let owner = world.author.1;
@@ -163,7 +185,10 @@ pub async fn decisions_are_listed_and_a_dismissal_is_opened_again(url: &str) {
     assert_eq!((down.len(), down[0].title.as_deref()), (1, Some("Title")));
     assert_eq!(moderation.takedowns_down(false, 10).await.unwrap(), down);
     assert_eq!(moderation.takedowns_of(owner, 10).await.unwrap(), down);
-    assert_eq!(moderation.takedown_titled(takedown).await.unwrap().as_ref(), Some(&down[0]));
+    assert_eq!(
+        moderation.takedown_titled(takedown).await.unwrap().as_ref(),
+        Some(&down[0])
+    );
     let behind = moderation.report_behind(&down[0].takedown).await.unwrap();
     assert_eq!(behind.map(|report| report.id), Some(spam));
     assert_eq!(moderation.reports_of_owner(owner, 10).await.unwrap().len(), 3);
@@ -193,10 +218,19 @@ pub async fn a_reported_item_has_its_evidence(url: &str) {
     };
     assert_eq!(buyers, expected);
     let shopper = market.buyers_agent;
-    let found = moderation.evidence(ReportKind::Agent, &shopper.to_string()).await.unwrap();
+    let found = moderation
+        .evidence(ReportKind::Agent, &shopper.to_string())
+        .await
+        .unwrap();
     assert_eq!(found.map(|found| found.title), Some("shopper".to_owned()));
-    assert_eq!(moderation.agent_name(shopper).await.unwrap(), Some("shopper".to_owned()));
-    let none = moderation.buyers_of(ReportKind::Agent, &shopper.to_string()).await.unwrap();
+    assert_eq!(
+        moderation.agent_name(shopper).await.unwrap(),
+        Some("shopper".to_owned())
+    );
+    let none = moderation
+        .buyers_of(ReportKind::Agent, &shopper.to_string())
+        .await
+        .unwrap();
     assert_eq!(none, EvidenceBuyers::default());
     for (kind, item) in [
         (ReportKind::Unit, "none"),
@@ -250,7 +284,11 @@ pub async fn accounts_are_found_by_what_is_known(url: &str) {
     assert_eq!(rest, all[1..]);
     let items = staff.items_of(market.seller.operator, 10).await.unwrap();
     assert_eq!(items.len(), 2);
-    assert!(items.iter().all(|item| item.kind == ItemKind::Dataset && item.sold == 0));
+    assert!(
+        items
+            .iter()
+            .all(|item| item.kind == ItemKind::Dataset && item.sold == 0)
+    );
     assert_eq!(staff.account(OperatorId::new(at(0))).await.unwrap(), None);
 }
 
@@ -260,7 +298,11 @@ pub async fn a_suspension_by_a_page_tells_once(url: &str) {
     let ada = operator(&stores[0], "ada@example.org").await;
     let set = move |store: Store, reason: Option<&'static str>| async move {
         let reason = reason.map(str::to_owned);
-        store.staff().suspension_set(ada, reason, mail(at(1), None), at(1)).await.unwrap()
+        store
+            .staff()
+            .suspension_set(ada, reason, mail(at(1), None), at(1))
+            .await
+            .unwrap()
     };
     for reason in [Some("It repeats itself."), None] {
         let done = race(stores.clone(), 6, |store, _| set(store, reason)).await;
@@ -268,10 +310,17 @@ pub async fn a_suspension_by_a_page_tells_once(url: &str) {
         let found = stores[0].operator(ada).await.unwrap().unwrap();
         assert_eq!(found.suspended.map(|(_, reason)| reason).as_deref(), reason);
     }
-    let jobs = stores[0].flow().jobs_lease(at(2), Duration::from_secs(1), 10).await.unwrap();
+    let jobs = stores[0]
+        .flow()
+        .jobs_lease(at(2), Duration::from_secs(1), 10)
+        .await
+        .unwrap();
     assert_eq!(jobs.len(), 2);
     let nobody = OperatorId::new(at(0));
-    let none = stores[0].staff().suspension_set(nobody, None, mail(at(1), None), at(1)).await;
+    let none = stores[0]
+        .staff()
+        .suspension_set(nobody, None, mail(at(1), None), at(1))
+        .await;
     assert_eq!(none.unwrap(), None);
 }
 
@@ -306,8 +355,14 @@ pub async fn figures_are_counted_by_day(url: &str) {
     let day = at(0).day();
     let figures = staff.figures_counted(day, at(100)).await.unwrap();
     assert_eq!((figures.accounts, figures.sign_ups, figures.confirmed), (2, 2, 2));
-    assert_eq!((figures.sales, figures.credit.0, figures.wallet.0, figures.trials), (1, 500_000, 0, 0));
-    assert!(figures.fee.0 > 0 && figures.versions > 0 && figures.rows > 0, "{figures:?}");
+    assert_eq!(
+        (figures.sales, figures.credit.0, figures.wallet.0, figures.trials),
+        (1, 500_000, 0, 0)
+    );
+    assert!(
+        figures.fee.0 > 0 && figures.versions > 0 && figures.rows > 0,
+        "{figures:?}"
+    );
     let other = staff.figures_counted(day + 1, at(100)).await.unwrap();
     let nothing = FigureDay {
         day: day + 1,
@@ -343,7 +398,13 @@ pub async fn a_failed_job_is_tried_again_by_hand(url: &str) {
     flow.job_retry(&ids[0], "451 later", at(1_000)).await.unwrap();
     flow.job_fail(&ids[1], "550 never", at(12)).await.unwrap();
     let failing = staff.jobs_failing_count().await.unwrap();
-    assert_eq!(failing, FailingJobs { retried: 1, given_up: 1 });
+    assert_eq!(
+        failing,
+        FailingJobs {
+            retried: 1,
+            given_up: 1
+        }
+    );
     let listed = staff.jobs_failing(10).await.unwrap();
     assert_eq!(listed.iter().map(|job| job.id.as_str()).collect::<Vec<_>>(), ids);
     assert_eq!(lease(at(20)).await, 0);

@@ -9,7 +9,7 @@ use store::{Decided, DecisionLetters, Report, ReportStatus, UNDO_LASTS, Undone, 
 use types::vocabulary::TakedownReason;
 use types::{OperatorId, ReportId, TakedownId};
 
-use super::{PATH, decided_before, down, reports};
+use super::{AskedReport, PATH, decided_before, down, reports};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::TEXT;
@@ -113,7 +113,7 @@ async fn again(cx: &Cx, report: ReportId, input: DecideReportForm, error: ApiErr
         note: input.note,
         errors: repairable(error)?,
     };
-    form_page(&reports(cx, Some(Some(report)), form).await?, true)
+    form_page(&reports(cx, AskedReport::One(report), form).await?, true)
 }
 
 async fn confirm(cx: Cx, input: DecideReportForm) -> Result<PageResponse, ApiError> {

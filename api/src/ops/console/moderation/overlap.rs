@@ -56,11 +56,19 @@ fn split(line: &str) -> impl Iterator<Item = &str> {
         if rest.is_empty() {
             return None;
         }
-        let end = [". ", "? ", "! ", "。"]
-            .iter()
-            .filter_map(|mark| rest.find(mark).map(|at| at + mark.len()))
-            .min()
-            .unwrap_or(rest.len());
+        let mut letters = rest.char_indices().peekable();
+        let mut end = rest.len();
+        while let Some((at, letter)) = letters.next() {
+            let is_end = match letter {
+                '.' | '?' | '!' => letters.peek().is_some_and(|(_, next)| next.is_whitespace()),
+                '\u{3002}' => true,
+                _ => false,
+            };
+            if is_end {
+                end = at + letter.len_utf8();
+                break;
+            }
+        }
         let (sentence, behind) = rest.split_at(end);
         rest = behind;
         Some(sentence)

@@ -28,7 +28,9 @@ async fn send(browser: &Browser<'_>, path: &str, fields: &[(&str, &str)]) -> Got
 /// Returns the operator of a token.
 async fn operator_of(service: &Service, token: &str) -> OperatorId {
     let accounts = service.app.store.accounts();
-    let principal = accounts.principal(&crate::secrets::hash(token), service.clock.now()).await;
+    let principal = accounts
+        .principal(&crate::secrets::hash(token), service.clock.now())
+        .await;
     principal.unwrap().unwrap().operator().unwrap()
 }
 
@@ -74,7 +76,11 @@ async fn the_desk_is_missing_for_everybody_else() {
     let other = operator_of(&service, &seller).await;
     let pages = ["/console/operators", "/console/invitations", "/console/figures"];
     let of_other = format!("/console/operators/{other}");
-    for (role, pages_seen) in [(None, 0), (Some(StaffRole::Moderator), 1), (Some(StaffRole::Administrator), 3)] {
+    for (role, pages_seen) in [
+        (None, 0),
+        (Some(StaffRole::Moderator), 1),
+        (Some(StaffRole::Administrator), 3),
+    ] {
         with_role(&browser, role).await;
         let mut seen = 0;
         for page in pages {
@@ -85,13 +91,19 @@ async fn the_desk_is_missing_for_everybody_else() {
         assert_eq!(seen, pages_seen, "{role:?}");
         let account = browser.get(&of_other).await;
         assert_eq!(account.status == 200, role.is_some(), "{role:?}");
-        assert_eq!(account.text().contains("/suspend\""), role == Some(StaffRole::Administrator));
+        assert_eq!(
+            account.text().contains("/suspend\""),
+            role == Some(StaffRole::Administrator)
+        );
         if role != Some(StaffRole::Administrator) {
             for (path, fields) in [
                 (format!("{of_other}/suspend"), &suspend[..]),
                 (format!("{of_other}/restore"), &suspend[..]),
                 ("/console/invitations".to_owned(), &[("email", "eve@example.org")][..]),
-                ("/console/invitations/withdraw".to_owned(), &[("email", "eve@example.org")][..]),
+                (
+                    "/console/invitations/withdraw".to_owned(),
+                    &[("email", "eve@example.org")][..],
+                ),
                 ("/console/jobs/none/retry".to_owned(), &[][..]),
             ] {
                 assert_eq!(send(&browser, &path, fields).await.status, 404, "{role:?} {path}");
@@ -130,7 +142,10 @@ async fn a_report_is_decided_with_a_reason_and_undone() {
     let overview = browser.get("/console").await.text();
     assert!(overview.contains("2 reports wait for a decision"), "{overview}");
     let desk = browser.get("/console/moderation").await.text();
-    assert!(desk.contains("A title") && desk.contains("It is &#60;b&#62;a copy&#60;/b&#62; of my work."), "{desk}");
+    assert!(
+        desk.contains("A title") && desk.contains("It is &#60;b&#62;a copy&#60;/b&#62; of my work."),
+        "{desk}"
+    );
     let order: Vec<_> = [&urgent, &first].map(|id| desk.find(id.as_str()).unwrap()).into();
     assert!(order[0] < order[1], "personal data comes first");
     assert!(desk.contains(&format!("action=\"/console/reports/{urgent}/confirm\"")));
@@ -141,23 +156,40 @@ async fn a_report_is_decided_with_a_reason_and_undone() {
             let got = send(&browser, &path, &[("decision", "dismiss"), ("note", note)]).await;
             assert_eq!(got.status, 400, "{note:?}");
             let page = got.text();
-            assert!(page.contains("must be a reason") || page.contains("Must be a reason"), "{page}");
+            assert!(
+                page.contains("must be a reason") || page.contains("Must be a reason"),
+                "{page}"
+            );
             assert!(page.contains("value=\"dismiss\" checked"), "{page}");
         }
     }
     let fields = [("decision", "uphold"), ("note", REASON)];
     let asked = send(&browser, &format!("{path}/confirm"), &fields).await;
     assert_eq!(asked.status, 200);
-    assert!(asked.text().contains(REASON) && asked.text().contains("Take it down"), "{}", asked.text());
-    assert_eq!(service.get("/projects/prices", None).await.status, 200, "nothing happened yet");
+    assert!(
+        asked.text().contains(REASON) && asked.text().contains("Take it down"),
+        "{}",
+        asked.text()
+    );
+    assert_eq!(
+        service.get("/projects/prices", None).await.status,
+        200,
+        "nothing happened yet"
+    );
     for _ in 0..2 {
-        assert_eq!(location(&send(&browser, &path, &fields).await), "/console/moderation?tab=decided");
+        assert_eq!(
+            location(&send(&browser, &path, &fields).await),
+            "/console/moderation?tab=decided"
+        );
     }
     assert_eq!(service.get("/projects/prices", None).await.status, 404);
     let other_way = send(&browser, &path, &[("decision", "dismiss"), ("note", REASON)]).await;
     assert_eq!(other_way.status, 409);
     let decided = browser.get("/console/moderation?tab=decided").await.text();
-    assert!(decided.contains(REASON) && decided.contains("Until then you can take it back"), "{decided}");
+    assert!(
+        decided.contains(REASON) && decided.contains("Until then you can take it back"),
+        "{decided}"
+    );
     let undo = forms(&decided, "/undo").swap_remove(0);
     for _ in 0..2 {
         assert_eq!(location(&send(&browser, &undo, &[]).await), "/console/moderation");
@@ -167,7 +199,10 @@ async fn a_report_is_decided_with_a_reason_and_undone() {
     let path = format!("/console/reports/{first}");
     let fields = [("decision", "dismiss"), ("note", REASON)];
     for _ in 0..2 {
-        assert_eq!(location(&send(&browser, &path, &fields).await), "/console/moderation?tab=decided");
+        assert_eq!(
+            location(&send(&browser, &path, &fields).await),
+            "/console/moderation?tab=decided"
+        );
     }
     for _ in 0..2 {
         let opened = send(&browser, &format!("{path}/reopen"), &[]).await;
@@ -179,14 +214,24 @@ async fn a_report_is_decided_with_a_reason_and_undone() {
     let undo = forms(&decided, "/undo").swap_remove(0);
     service.clock.advance(Duration::from_mins(10));
     let now = service.clock.now();
-    let letters = service.app.store.flow().jobs_lease(now, Duration::from_secs(1), 99).await.unwrap();
+    let letters = service
+        .app
+        .store
+        .flow()
+        .jobs_lease(now, Duration::from_secs(1), 99)
+        .await
+        .unwrap();
     assert!(!letters.is_empty());
     assert_eq!(send(&browser, &undo, &[]).await.status, 409);
     let restore = undo.replace("/undo", "/restore");
     let down = browser.get("/console/moderation?tab=down").await.text();
     assert!(down.contains(&format!("href=\"{restore}\"")), "{down}");
     let page = browser.get(&restore).await;
-    assert!(page.text().contains("Show it again?") && page.text().contains("a copy"), "{}", page.text());
+    assert!(
+        page.text().contains("Show it again?") && page.text().contains("a copy"),
+        "{}",
+        page.text()
+    );
     assert_eq!(send(&browser, &restore, &[("note", "short")]).await.status, 400);
     for _ in 0..2 {
         let back = send(&browser, &restore, &[("note", REASON)]).await;
@@ -194,7 +239,10 @@ async fn a_report_is_decided_with_a_reason_and_undone() {
     }
     assert_eq!(service.get("/projects/prices", None).await.status, 200);
     for (outcome, is_there) in [("upheld", true), ("dismissed", false), ("", true)] {
-        let page = browser.get(&format!("/console/moderation?tab=decided&outcome={outcome}")).await.text();
+        let page = browser
+            .get(&format!("/console/moderation?tab=decided&outcome={outcome}"))
+            .await
+            .text();
         assert_eq!(page.contains("back up"), is_there, "{outcome}");
     }
 }
@@ -213,7 +261,10 @@ async fn an_account_is_found_suspended_and_restored() {
         assert!(found.contains(&format!("/console/operators/{id}")), "{told}: {found}");
     }
     let none = browser.get("/console/operators?q=%3Cscript%3E").await.text();
-    assert!(none.contains("&#60;script&#62;") && !none.contains(&id.to_string()), "{none}");
+    assert!(
+        none.contains("&#60;script&#62;") && !none.contains(&id.to_string()),
+        "{none}"
+    );
     let path = format!("/console/operators/{id}");
     for fields in [
         [("reason", "short"), ("confirm", name.as_str())],
@@ -221,17 +272,26 @@ async fn an_account_is_found_suspended_and_restored() {
     ] {
         let got = send(&browser, &format!("{path}/suspend"), &fields).await;
         assert_eq!(got.status, 400);
-        assert!(got.text().contains(&format!("value=\"{}\"", fields[1].1)), "what was typed stays");
+        assert!(
+            got.text().contains(&format!("value=\"{}\"", fields[1].1)),
+            "what was typed stays"
+        );
     }
     let fields = [("reason", REASON), ("confirm", name.as_str())];
     for _ in 0..2 {
-        assert_eq!(location(&send(&browser, &format!("{path}/suspend"), &fields).await), path);
+        assert_eq!(
+            location(&send(&browser, &format!("{path}/suspend"), &fields).await),
+            path
+        );
     }
     assert_eq!(service.get("/operators/payout-proof", Some(&token)).await.status, 401);
     let page = browser.get(&path).await.text();
     assert!(page.contains(REASON) && page.contains("Restore the account"), "{page}");
     for _ in 0..2 {
-        assert_eq!(location(&send(&browser, &format!("{path}/restore"), &fields).await), path);
+        assert_eq!(
+            location(&send(&browser, &format!("{path}/restore"), &fields).await),
+            path
+        );
     }
     let jobs = service.app.store.flow().jobs_of(id).await.unwrap();
     let letters = jobs.iter().filter(|job| job.payload.contains(REASON)).count();
@@ -250,7 +310,10 @@ async fn an_administrator_invites_and_sees_the_figures() {
     assert!(wrong.text().contains("value=\"nobody\""), "{}", wrong.text());
     let fields = [("email", "Eve@example.org")];
     for _ in 0..2 {
-        assert_eq!(location(&send(&browser, "/console/invitations", &fields).await), "/console/invitations");
+        assert_eq!(
+            location(&send(&browser, "/console/invitations", &fields).await),
+            "/console/invitations"
+        );
     }
     let page = browser.get("/console/invitations").await.text();
     assert_eq!(forms(&page, "/withdraw").len(), 1, "{page}");
@@ -275,15 +338,24 @@ async fn an_administrator_invites_and_sees_the_figures() {
     flow.jobs_lease(now, Duration::from_secs(1), 99).await.unwrap();
     flow.job_fail("a-job", "451 <try> again", now).await.unwrap();
     let page = browser.get("/console/figures").await.text();
-    assert!(page.contains("Nothing was counted yet") && page.contains("451 &#60;try&#62; again"), "{page}");
+    assert!(
+        page.contains("Nothing was counted yet") && page.contains("451 &#60;try&#62; again"),
+        "{page}"
+    );
     let staff = service.app.store.staff();
     let today = staff.figures_counted(now.day(), now).await.unwrap();
     staff.figures_keep(today).await.unwrap();
     for _ in 0..2 {
-        assert_eq!(location(&send(&browser, "/console/jobs/a-job/retry", &[]).await), "/console/figures#jb");
+        assert_eq!(
+            location(&send(&browser, "/console/jobs/a-job/retry", &[]).await),
+            "/console/figures#jb"
+        );
     }
     let page = browser.get("/console/figures").await.text();
     assert!(page.contains("1 new in 7 days"), "{page}");
-    let due = flow.jobs_lease(service.clock.now(), Duration::from_secs(1), 99).await.unwrap();
+    let due = flow
+        .jobs_lease(service.clock.now(), Duration::from_secs(1), 99)
+        .await
+        .unwrap();
     assert!(due.iter().any(|job| job.id == "a-job"));
 }
