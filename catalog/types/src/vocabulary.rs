@@ -322,7 +322,7 @@ words! {
         Dismissed = "dismissed",
     }
 
-    /// What an account of the staff may do beside what every account may.
+    /// Right of an account of the staff beside those of every account.
     StaffRole {
         /// Decides about reports, and looks accounts up.
         Moderator = "moderator",

@@ -38,7 +38,7 @@ pub struct FigureBar {
     pub day: Instant,
     /// Accounts made.
     pub sign_ups: u64,
-    /// Those of them whose address is confirmed.
+    /// Number of these whose address is confirmed.
     pub confirmed: u64,
     /// Sales for money.
     pub sales: u64,

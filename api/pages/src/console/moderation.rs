@@ -53,7 +53,7 @@ pub struct ModerationPage {
     pub tabs: Option<ModerationTabs>,
     /// Takedowns of the operator's items that are in force, newest first.
     pub down: Vec<OwnTakedown>,
-    /// Those that are over, newest first.
+    /// Takedowns that are over, newest first.
     pub over: Vec<OwnTakedown>,
 }
 
@@ -330,7 +330,7 @@ pub struct CaseBuyers {
 pub struct HistoryLine {
     /// Time of the event.
     pub at: Instant,
-    /// What happened, in words of the service.
+    /// Event in words of the service.
     pub what: String,
     /// Words of somebody about it.
     pub said: Option<String>,
@@ -359,7 +359,7 @@ pub struct ReportCase {
     pub email: Option<String>,
     /// Earlier reports of the reporter that were decided.
     pub decided_before: u64,
-    /// Those of them that were right.
+    /// Number of these that were right.
     pub right_before: u64,
     /// Text of the item, by paragraphs; empty if it is gone or has none.
     pub text: Vec<Vec<TextPiece>>,
@@ -371,17 +371,17 @@ pub struct ReportCase {
     pub overlaps: Vec<OverlapRow>,
     /// Owner; `None` if it is not known any more.
     pub owner: Option<CaseOwner>,
-    /// Who bought it.
+    /// Buyers of the item.
     pub buyers: CaseBuyers,
     /// True if buyers keep what is taken down for this reason.
     pub is_kept: bool,
-    /// What happened to the item, oldest first.
+    /// Events of the item, oldest first.
     pub history: Vec<HistoryLine>,
-    /// What became of the report, if it is decided.
+    /// Outcome of the report, if it is decided.
     pub outcome: Option<CaseOutcome>,
 }
 
-/// What became of a report.
+/// Outcome of a report.
 #[derive(Clone, Debug)]
 pub struct CaseOutcome {
     /// True if the item was taken down.
@@ -426,7 +426,7 @@ pub struct DecisionPage {
     pub note: String,
     /// Name of the account that owns the item.
     pub owner: Option<String>,
-    /// Who bought it.
+    /// Buyers of the item.
     pub buyers: CaseBuyers,
     /// True if buyers keep what is taken down for this reason.
     pub is_kept: bool,

@@ -124,7 +124,7 @@ pub struct AccountPage {
     pub agents: Vec<AccountAgent>,
     /// Items, newest first.
     pub items: Vec<AccountItemRow>,
-    /// What happened, the latest first.
+    /// Events, the latest first.
     pub history: Vec<HistoryLine>,
     /// True if the person is an administrator.
     pub is_administrator: bool,

@@ -60,7 +60,7 @@ pub(super) fn add(table: &mut Operations) {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AccountsQuery {
-    /// What is known of the account: an e-mail address or a name by its beginning, or an agent, a wallet, an item or an id.
+    /// Text that is known of the account: an e-mail address or a name by its beginning, or an agent, a wallet, an item or an id.
     #[schemars(length(max = 200), regex(pattern = LINE))]
     q: Option<String>,
     /// Id of the account before which the page begins.

@@ -25,7 +25,7 @@ pub enum DecidedFilter {
 }
 
 row! {
-    /// How much there is on each of the lists of the staff, each up to a thousand.
+    /// Numbers of the lists of the staff, each up to a thousand.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct Desk {
         /// Reports that nobody has decided.

@@ -19,7 +19,7 @@ row! {
         pub title: String,
         /// Text: of a unit that of the latest version, of a dataset its description.
         pub text: String = "body",
-        /// What its page is called by: id of the unit or request, slug of the dataset, name of the agent. For a comment it
+        /// Name of its page: id of the unit or request, slug of the dataset, name of the agent. For a comment it
         /// is that of the item that it is about.
         pub place: String,
         /// Kind of the item that a comment or a review is about.
@@ -34,7 +34,7 @@ row! {
 }
 
 row! {
-    /// Who has an item because of a purchase that was not refunded, up to a thousand sales.
+    /// Buyers of an item whose purchase was not refunded, up to a thousand sales.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct EvidenceBuyers {
         /// Operators that bought it.

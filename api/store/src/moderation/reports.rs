@@ -34,12 +34,12 @@ row! {
 }
 
 row! {
-    /// What became of earlier reports of a reporter.
+    /// Outcomes of earlier reports of a reporter.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct ReporterRecord {
         /// Reports that were decided.
         pub decided: u64,
-        /// Those of them that were upheld.
+        /// Number of these that were upheld.
         pub upheld: u64,
     }
 }

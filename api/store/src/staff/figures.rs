@@ -22,7 +22,7 @@ row! {
         pub accounts: u64,
         /// Accounts that were made on the day. One whose address nobody confirms is deleted, and counted no more.
         pub sign_ups: u64,
-        /// Those of them whose address is confirmed.
+        /// Number of these whose address is confirmed.
         pub confirmed: u64,
         /// Sales for money.
         pub sales: u64,

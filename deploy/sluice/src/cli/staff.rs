@@ -45,7 +45,7 @@ pub enum OperatorCommand {
     },
     /// Find operators by the beginning of an e-mail address or a name, or by an agent, a wallet, an item or an id
     Find {
-        /// What is known of the operator
+        /// Text that is known of the operator
         #[arg(value_name = "TEXT")]
         told: String,
     },
