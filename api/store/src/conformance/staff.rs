@@ -90,10 +90,9 @@ pub async fn one_of_many_takes_a_takedown_back(url: &str) {
     let new = new_report(ReportKind::Unit, &unit, ReportReason::Spam, "a", at(10));
     let report = reported(&stores[0], new).await;
     let takedown = TakedownId::new(at(20));
-    let upheld = stores[0]
-        .moderation()
-        .uphold(uphold(report, takedown, world.reader.1, at(20)));
-    assert!(matches!(upheld.await.unwrap(), Decided::Done(_)));
+    let new = uphold(report, takedown, world.reader.1, at(20));
+    let upheld = stores[0].moderation().uphold(new).await;
+    assert!(matches!(upheld.unwrap(), Decided::Done(_)));
     let done = race(stores.clone(), 8, |store, place| async move {
         if place % 2 == 0 {
             matches!(
