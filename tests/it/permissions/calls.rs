@@ -307,7 +307,7 @@ async fn of_staff(site: &Site, items: &Items, operation: &str) -> Option<Value> 
         "suspend_account_form" | "restore_account_form" => {
             json!({"id": site.other.operator.to_string(), "reason": reason, "confirm": "Ada"})
         }
-        "confirm_decision_form" | "decide_report_form" => {
+        "confirm_decision_page" | "decide_report_form" => {
             json!({"id": report(site, items).await, "decision": "uphold", "note": reason})
         }
         "reopen_report_form" => json!({"id": report(site, items).await}),

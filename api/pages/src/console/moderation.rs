@@ -182,7 +182,7 @@ impl ModerationTabs {
     }
 }
 
-/// `GET /console/moderation?tab=open`: the queue, and one report with its evidence. Form: `POST
+/// `GET /console/moderation?tab=open`: the queue, and one report with its evidence. Form: `GET
 /// /console/reports/{id}/confirm` with `decision` and `note`.
 #[derive(Debug, Template)]
 #[template(path = "console/reports.html")]
@@ -406,7 +406,7 @@ impl ReportCase {
     }
 }
 
-/// Question before a decision, answer to `POST /console/reports/{id}/confirm`. Form: `POST /console/reports/{id}`.
+/// `GET /console/reports/{id}/confirm`: the question before a decision. Form: `POST /console/reports/{id}`.
 #[derive(Debug, Template)]
 #[template(path = "console/decision.html")]
 pub struct DecisionPage {

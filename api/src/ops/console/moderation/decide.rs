@@ -26,8 +26,8 @@ const RESTORE: &str = "/console/takedowns/{id}/restore";
 
 pub(super) fn add(table: &mut Operations) {
     table.add(
-        form(
-            "confirm_decision_form",
+        page(
+            "confirm_decision_page",
             "/console/reports/{id}/confirm",
             "Ask before a decision about a report",
         ),
@@ -95,15 +95,9 @@ struct DecideReportForm {
     note: String,
 }
 
-/// Returns an open report, or the error for one that is none.
-async fn open(cx: &Cx, report: ReportId) -> Result<Report, ApiError> {
+async fn the_report(cx: &Cx, report: ReportId) -> Result<Report, ApiError> {
     let found = cx.app.store.moderation().report_of(report).await?;
-    let found = found.ok_or_else(|| missing("report"))?;
-    if found.status == ReportStatus::Open {
-        Ok(found)
-    } else {
-        Err(decided_before("report"))
-    }
+    found.ok_or_else(|| missing("report"))
 }
 
 /// Returns the page of a report with the decision as it was typed and what is wrong about it.
@@ -120,7 +114,11 @@ async fn confirm(cx: Cx, input: DecideReportForm) -> Result<PageResponse, ApiErr
     // Before the id is parsed: to anybody else, a good id and a bad one must look alike.
     staff(&cx).await?;
     let report: ReportId = id(&input.id, "report")?;
-    let found = open(&cx, report).await?;
+    let found = the_report(&cx, report).await?;
+    // Who comes back by the button of the browser sees what became of the report.
+    if found.status != ReportStatus::Open {
+        return PageResponse::see(&format!("{PATH}?report={report}"));
+    }
     if let Err(error) = check_reason("/note", &input.note) {
         return again(&cx, report, input, error).await;
     }
@@ -159,7 +157,7 @@ async fn decide(cx: Cx, input: DecideReportForm) -> Result<PageResponse, ApiErro
     let (by, _) = staff(&cx).await?;
     let report: ReportId = id(&input.id, "report")?;
     if let Err(error) = check_reason("/note", &input.note) {
-        open(&cx, report).await?;
+        the_report(&cx, report).await?;
         return again(&cx, report, input, error).await;
     }
     let moderation = cx.app.store.moderation();

@@ -111,13 +111,18 @@ async fn the_desk_is_missing_for_everybody_else() {
         }
         if role.is_none() {
             for (path, fields) in [
-                (format!("/console/reports/{report}/confirm"), &decide[..]),
                 (format!("/console/reports/{report}"), &decide[..]),
                 (format!("/console/reports/{report}/reopen"), &[][..]),
                 (format!("/console/takedowns/{report}/undo"), &[][..]),
                 (format!("/console/takedowns/{report}/restore"), &[("note", REASON)][..]),
             ] {
                 assert_eq!(send(&browser, &path, fields).await.status, 404, "{path}");
+            }
+            for page in [
+                format!("/console/reports/{report}/confirm?decision=uphold&note=x"),
+                format!("/console/takedowns/{report}/restore"),
+            ] {
+                assert_eq!(browser.get(&page).await.status, 404, "{page}");
             }
             let own = browser.get("/console/moderation?tab=decided").await.text();
             assert!(own.contains("Nothing of yours") && !own.contains("prices"), "{own}");
@@ -152,19 +157,18 @@ async fn a_report_is_decided_with_a_reason_and_undone() {
     assert_eq!(browser.get("/console/moderation?report=none").await.status, 200);
     let path = format!("/console/reports/{urgent}");
     for note in ["", "too short", "                         "] {
-        for path in [format!("{path}/confirm"), path.clone()] {
-            let got = send(&browser, &path, &[("decision", "dismiss"), ("note", note)]).await;
+        let fields = [("decision", "dismiss"), ("note", note)];
+        let asked = browser.get(&format!("{path}/confirm?{}", form(&fields))).await;
+        for got in [asked, send(&browser, &path, &fields).await] {
             assert_eq!(got.status, 400, "{note:?}");
             let page = got.text();
-            assert!(
-                page.contains("must be a reason") || page.contains("Must be a reason"),
-                "{page}"
-            );
+            assert!(page.contains("Must be a reason of 20 to 2000 characters"), "{page}");
             assert!(page.contains("value=\"dismiss\" checked"), "{page}");
         }
     }
     let fields = [("decision", "uphold"), ("note", REASON)];
-    let asked = send(&browser, &format!("{path}/confirm"), &fields).await;
+    let question = format!("{path}/confirm?{}", form(&fields));
+    let asked = browser.get(&question).await;
     assert_eq!(asked.status, 200);
     assert!(
         asked.text().contains(REASON) && asked.text().contains("Take it down"),
@@ -183,6 +187,8 @@ async fn a_report_is_decided_with_a_reason_and_undone() {
         );
     }
     assert_eq!(service.get("/projects/prices", None).await.status, 404);
+    let again = browser.get(&question).await;
+    assert_eq!(location(&again), format!("/console/moderation?report={urgent}"));
     let other_way = send(&browser, &path, &[("decision", "dismiss"), ("note", REASON)]).await;
     assert_eq!(other_way.status, 409);
     let decided = browser.get("/console/moderation?tab=decided").await.text();
