@@ -128,7 +128,11 @@ async fn an_owner_answers_and_a_moderator_weighs_it_without_scripts() {
     };
     let page = window(&site, &browser.person(look), &owner);
     page.goto(format!("{}/console", site.http.base()));
-    click(&page, By::Link("Answer"), "the own takedown");
+    click(
+        &page,
+        By::Css("a[href='/console/moderation?tab=own']"),
+        "the own takedown",
+    );
     assert!(page.text().contains(REASON), "{}", page.text());
     page.fill(
         By::Css("textarea[name=answer]"),
