@@ -180,7 +180,7 @@ fn owner(texts: &Texts) -> CaseOwner {
 }
 
 fn reports(texts: &Texts, errors: Vec<FieldError>) -> ReportsPage {
-    let queued = |here| QueuedReport {
+    let queued = |here: bool| QueuedReport {
         id: ReportId::from_bytes(BYTES),
         kind: ReportKind::Unit,
         title: texts.name.clone(),
