@@ -5,6 +5,7 @@
 
 mod account_sweeper;
 mod deleted;
+mod figures;
 mod followers;
 pub mod jobs;
 mod money_keeper;
@@ -19,6 +20,7 @@ mod upload_reaper;
 
 pub use account_sweeper::AccountSweeper;
 pub use deleted::DeletionFollower;
+pub use figures::FiguresKeeper;
 pub use followers::Follower;
 pub use money_keeper::MoneyKeeper;
 pub use payouts::PayoutTask;

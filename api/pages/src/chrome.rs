@@ -2,6 +2,8 @@
 
 mod links;
 
+use types::vocabulary::StaffRole;
+
 use crate::time::Instant;
 
 use self::links::{CONSOLE_LINKS, SITE_LINKS, STAFF_LINKS, about};
@@ -49,8 +51,8 @@ impl Theme {
 pub struct Person {
     /// E-mail address of the person.
     pub email: String,
-    /// True if the person decides about reports, and so sees the pages of the service in the rail.
-    pub is_staff: bool,
+    /// Role of the person among the staff, whose pages the rail has, too.
+    pub role: Option<StaffRole>,
 }
 
 /// Frame of a page.
@@ -159,8 +161,14 @@ impl PageLayout {
     }
 
     pub(crate) fn rail(&self) -> Vec<RailGroup> {
-        let is_staff = self.person.as_ref().is_some_and(|person| person.is_staff);
-        let staff = is_staff.then_some(STAFF_LINKS);
+        let role = self.person.as_ref().and_then(|person| person.role);
+        let staff = role.map(|_role| STAFF_LINKS);
+        let is_hidden = |caption: Option<&str>, href: &str| match href {
+            // Who decides about reports has them below another caption.
+            "/console/moderation" => role.is_some() && caption == Some("Publish"),
+            "/console/figures" => role != Some(StaffRole::Administrator),
+            _ => false,
+        };
         let all: Vec<_> = CONSOLE_LINKS.iter().chain(staff).collect();
         let here = self.here(all.iter().flat_map(|(_, links)| links.iter()).map(|(href, _)| *href));
         let link = |(href, label): &(&'static str, &'static str)| NavLink {
@@ -173,8 +181,7 @@ impl PageLayout {
             caption: *caption,
             links: links
                 .iter()
-                // Who decides about reports has them below another caption.
-                .filter(|(href, _)| !(is_staff && *caption == Some("Publish") && *href == "/console/moderation"))
+                .filter(|(href, _)| !is_hidden(*caption, href))
                 .map(link)
                 .collect(),
         };

@@ -8,12 +8,15 @@ mod apps;
 mod collectors;
 mod contributions;
 mod datasets;
+mod figures;
+mod invitations;
 mod item_sales;
 mod library;
 mod limits;
 mod login;
 mod moderation;
 mod money;
+mod operators;
 mod overview;
 mod payout;
 mod publish;
@@ -38,15 +41,15 @@ pub use datasets::{
     ConsoleDatasetPage, DatasetEditForm, DatasetFacts, DatasetRow, DatasetsPage, DeletionForm, PreviewRowsForm,
     UploadRow, VersionRow,
 };
+pub use figures::{FailingJobRow, FigureBar, FiguresPage};
+pub use invitations::{InvitationRequestRow, InvitationRow, InvitationsPage};
 pub use item_sales::{ItemDay, ItemSaleRow, ItemSales};
 pub use library::{LibraryChoice, LibraryContent, LibraryDataset, LibraryItem, LibraryNote, LibraryPage, LibraryPaid, LibraryReader, LibraryText, LibraryThing};
 pub use limits::{LimitsForm, LimitsPage};
 pub use login::{AskedLogin, LoginEnd, LoginPage};
-pub use moderation::{ModerationPage, ReportQueue, ReportRow, TakedownRow};
-pub use money::{
-    EarnedMoney, FeeRow, HoldRow, MoneyPage, SalesList, SoldRow, SpendingKind, SpendingList, SpendingRow, SpentMoney,
-    WaitingPurchase,
-};
+pub use moderation::{CaseBuyers, CaseOutcome, CaseOwner, DecidedPage, DecidedRow, DecisionPage, DownPage, DownRow, HistoryLine, MAX_REASON_CHARS, MIN_REASON_CHARS, ModerationPage, ModerationTab, ModerationTabs, OverlapRow, OwnTakedown, QueuedReport, ReportCase, ReportDecision, ReportDecisionForm, ReportQueue, ReportRow, ReportsPage, RestorePage, TakedownRow, TextPiece, reason_words};
+pub use money::{BoughtRow, EarnedMoney, EntryRow, FeeRow, HoldRow, MoneyPage, SalesList, SoldRow, SpendingKind, SpendingList, SpendingRow, SpentMoney, WaitingPurchase};
+pub use operators::{AccountAgent, AccountItemRow, AccountPage, AccountRow, AccountsPage, SuspensionForm};
 pub use overview::{Attention, EventGroup, FirstSteps, GoodToKnow, OverviewPage};
 pub use payout::{PayoutRow, PayoutView};
 pub use publish::{

@@ -104,7 +104,7 @@ fn person(path: &str, texts: &Texts, attention: u32) -> PageLayout {
     PageLayout {
         person: Some(Person {
             email: texts.email.clone(),
-            is_staff: false,
+            role: None,
         }),
         attention,
         ..visitor(path)
@@ -151,6 +151,7 @@ pub fn samples() -> Result<Vec<Sample>, Error> {
     book.prefix = "empty-";
     site::add_empty(&mut book)?;
     console::add_empty(&mut book)?;
+    moderation::add_empty(&mut book)?;
     market::add_empty(&mut book)?;
     units::add_empty(&mut book)?;
     board::add_empty(&mut book)?;

@@ -45,10 +45,10 @@ pub(super) async fn page_layout(cx: &Cx) -> Result<pages::PageLayout, ApiError> 
     };
     let store = &cx.app.store;
     let moderation = store.moderation();
-    let (found, is_staff) = tokio::try_join!(store.operator(operator), moderation.is_moderator(operator))?;
+    let (found, role) = tokio::try_join!(store.operator(operator), moderation.role_of(operator))?;
     let person = found.map(|operator| pages::Person {
         email: operator.email,
-        is_staff,
+        role,
     });
     let layout = view::page_layout(visit, person, &frame);
     // Only the rail of the console says how much waits.

@@ -29,7 +29,7 @@ pub use claims::{Approval, Claim, Claimed, NewClaim, Polled, Rejection};
 pub use closing::{AccountClosed, CLOSED_NAME, OpenMatters};
 pub use codes::{ClaimCode, ClaimCodeAdded, CodeRefused, MAX_WRONG_TRIES, NewClaimCode};
 pub use email_changes::{EmailChange, EmailChangeAsked, EmailChanged, NewEmailChange};
-pub use invites::InviteRequest;
+pub use invites::{Invitation, InviteRequest};
 pub use keys::{Agent, AgentKey};
 pub use links::{LinkRefused, MailLink, NewLink};
 pub use logins::{
@@ -37,7 +37,7 @@ pub use logins::{
 };
 pub use mail::Mail;
 pub use operators::{NewOperator, Operator, OperatorCreated};
-pub(crate) use operators::{lock, lock_suspended};
+pub(crate) use operators::{lock, lock_suspended, suspend};
 pub use payout::{Payout, WalletOwner};
 pub use principals::Principal;
 pub use sessions::{NewSession, Session};

@@ -53,6 +53,7 @@ pub mod seals;
 pub mod service;
 pub mod sign_ups;
 pub mod spending;
+pub mod staff;
 pub mod statements;
 pub mod summaries;
 pub mod trail;
@@ -168,6 +169,11 @@ macro_rules! store_suite {
                 what_is_said_on_the_board_comes_down_and_back, a_decision_is_made_once,
                 purchases_in_a_cycle_are_left_out_of_the_ranking;
             digests: moderators_get_one_letter_a_slot;
+            staff: a_takedown_is_undone_while_its_letters_wait, one_of_many_takes_a_takedown_back,
+                decisions_are_listed_and_a_dismissal_is_opened_again, a_reported_item_has_its_evidence,
+                accounts_are_found_by_what_is_known, a_suspension_by_a_page_tells_once,
+                invitations_are_listed_and_taken_back, figures_are_counted_by_day,
+                a_failed_job_is_tried_again_by_hand;
             payments: an_authorization_is_bound_once, an_identifier_is_one_payment_of_a_payer, one_of_many_takes_an_identifier, one_of_many_sends_a_payment, a_payment_takes_each_step_once,
                 a_nonce_moves_its_amount_once, a_wallet_proves_itself_to_one_operator, one_of_many_proves_a_wallet,
                 a_payout_is_booked_once;

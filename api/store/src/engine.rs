@@ -369,7 +369,7 @@ impl Engine {
             (7, "losses", include_str!("../migrations/postgres/0007_losses.sql")),
         ];
         /// Since then there is one text for all engines, with `{{text}}`, `{{bytes}}` and `{{position}}` in place of what differs.
-        const SHARED: [(i64, &str, &str); 25] = [
+        const SHARED: [(i64, &str, &str); 28] = [
             (8, "accounts", include_str!("../migrations/0008_accounts.sql")),
             (9, "flow", include_str!("../migrations/0009_flow.sql")),
             (10, "limits", include_str!("../migrations/0010_limits.sql")),
@@ -405,6 +405,7 @@ impl Engine {
             (33, "library", include_str!("../migrations/0033_library.sql")),
             (34, "statements", include_str!("../migrations/0034_statements.sql")),
             (35, "people", include_str!("../migrations/0035_people.sql")),
+            (36, "staff", include_str!("../migrations/0036_staff.sql")),
         ];
         let (texts, text_type, bytes_type, position) = match self {
             Self::Sqlite => (SQLITE, "TEXT", "BLOB", "INSTR"),

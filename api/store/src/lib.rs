@@ -49,6 +49,7 @@ mod scrub;
 mod search;
 mod service_keys;
 mod service_state;
+mod staff;
 mod stamps;
 mod store;
 mod summaries;
@@ -65,12 +66,7 @@ mod writer;
 mod tests;
 
 pub use accounts::{
-    AccountClosed, Accounts, Agent, AgentCreated, AgentKey, Approval, CLOSED_NAME, Claim, ClaimCode, ClaimCodeAdded,
-    Claimed, CodeRefused, EmailChange, EmailChangeAsked, EmailChanged, InviteRequest, LinkRefused, LinkRequest,
-    LinkRequested, Login, LoginAgent, LoginApproval, MAX_WRONG_CODES, MAX_WRONG_TRIES, Mail, MailLink, NewAgent,
-    NewClaim, NewClaimCode, NewConsent, NewEmailChange, NewLink, NewLogin, NewOperator, NewSession, NewSignUp,
-    NewToken, OpenMatters, Operator, OperatorCreated, Payout, Polled, Principal, Rejection, Session, SignedUp, Token,
-    TokenAdded, TypedCode, TypedCodeRefused, WRONG_CODE_WINDOW, WalletOwner,
+    AccountClosed, Accounts, Agent, AgentCreated, AgentKey, Approval, CLOSED_NAME, Claim, ClaimCode, ClaimCodeAdded, Claimed, CodeRefused, EmailChange, EmailChangeAsked, EmailChanged, Invitation, InviteRequest, LinkRefused, LinkRequest, LinkRequested, Login, LoginAgent, LoginApproval, MAX_WRONG_CODES, MAX_WRONG_TRIES, Mail, MailLink, NewAgent, NewClaim, NewClaimCode, NewConsent, NewEmailChange, NewLink, NewLogin, NewOperator, NewSession, NewSignUp, NewToken, OpenMatters, Operator, OperatorCreated, Payout, Polled, Principal, Rejection, Session, SignedUp, Token, TokenAdded, TypedCode, TypedCodeRefused, WRONG_CODE_WINDOW, WalletOwner,
 };
 pub use activity::{Activity, Feed, Merges};
 pub use allowances::Allowance;
@@ -102,8 +98,9 @@ pub use knowledge::{
 };
 pub use losses::{Loss, LossAccepted, LostVersion, NewLoss};
 pub use moderation::{
-    Decided, DecisionLetters, Digest, Moderation, NewReport, Report, ReportCount, Reported, SAME_REPORT, Takedown,
-    Uphold,
+    Decided, DecidedFilter, DecidedReport, DecisionLetters, Desk, Digest, Evidence, EvidenceBuyers, Moderation,
+    NewReport, Report, ReportCount, Reported, ReporterRecord, SAME_REPORT, Takedown, TitledTakedown, UNDO_LASTS,
+    Undone, Uphold, WaitingReport,
 };
 pub use money::{
     APPROVAL_LASTS, APPROVAL_LETTERS_A_DAY, ApprovalLetter, Approved, ArchiveProof, Balances, Bought, CheckTerms,
@@ -128,15 +125,14 @@ pub use reading::{Egress, EgressOfMonth, EgressOfReader, LeaseTaken};
 pub use search::{SearchChange, Searching, ShownUnit};
 pub use service_keys::{KeyAdded, KeyEndorsement, KeyRevoked, NewServiceKey, ServiceKey};
 pub use service_state::{Hold, ValidationState};
+pub use staff::{AccountItem, FailingJobs, FigureDay, Staff, StaffAccount};
 pub use stamps::Stamp;
 pub use store::{Options, Schema, Store};
 pub use summaries::{Summaries, Summary, SummaryLease, SummaryLimits};
 pub use types::Resolution;
 pub use types::vocabulary::{
     Access, ActivityKind, AllowanceKind, AppealStatus, ApprovalState, AskedBy, ClaimStatus, CommentKind, Compression,
-    ContributionStatus, Discussed, EmailLink, ItemKind, Language, LetterTopic, LinkPurpose, MarkKind, PointsKind,
-    ProjectStatus, ReportKind, ReportReason, ReportStatus, RequestKind, RequestStatus, RunOutcome, SpendKind, SpendOf,
-    SpendPeriod, StaleReason, TakedownReason, UnitAction, UnitStatus, UnknownWord, UploadStatus, Visibility,
+    ContributionStatus, Discussed, EmailLink, ItemKind, Language, LetterTopic, LinkPurpose, MarkKind, PointsKind, ProjectStatus, ReportKind, ReportReason, ReportStatus, RequestKind, RequestStatus, RunOutcome, SpendKind, SpendOf, SpendPeriod, StaffRole, StaleReason, TakedownReason, UnitAction, UnitStatus, UnknownWord, UploadStatus, Visibility,
 };
 pub use uploads::{OpenUpload, Upload, UploadAbandoned, UploadBounds, UploadCompleted, UploadCreated};
 pub use vectors::{NewVectors, StoredVector};

@@ -4,14 +4,22 @@
 //! - An item is hidden and shown again only by a decision, in the transaction that records it with its letters.
 //! - An item has at most one takedown in force.
 
+mod decided;
+mod evidence;
 mod items;
 mod people;
 mod reports;
 mod takedowns;
+mod undo;
 
-pub use reports::{ReportCount, SAME as SAME_REPORT};
+pub use decided::{DecidedFilter, DecidedReport, Desk, TitledTakedown, WaitingReport};
+pub use evidence::{Evidence, EvidenceBuyers};
+pub use reports::{ReportCount, ReporterRecord, SAME as SAME_REPORT};
+use std::time::Duration;
+
 use types::vocabulary::{ReportKind, ReportReason, ReportStatus};
 use types::{AgentId, OperatorId, ReportId, TakedownId, Timestamp};
+pub use undo::{UNDO_LASTS, Undone};
 
 use crate::row::row;
 use crate::{Mail, Store};
@@ -107,6 +115,14 @@ row! {
         pub decided_at: Option<Timestamp>,
         /// Takedown that the decision made.
         pub takedown: Option<TakedownId> = "takedown_id",
+        /// The agent's id, or a hash that stands for who reported without a key.
+        pub reporter: String,
+        /// Operator that owned the item when it was reported.
+        pub owner: Option<OperatorId> = "owner_id",
+        /// Reason for which it was dismissed, for the staff.
+        pub note: Option<String>,
+        /// Operator that dismissed it; `None` for an administrator at the command line.
+        pub decided_by: Option<OperatorId>,
     }
 }
 
@@ -129,10 +145,16 @@ pub struct Takedown {
     pub owner: OperatorId,
     /// Time of the decision.
     pub at: Timestamp,
+    /// Operator that decided; `None` for an administrator at the command line.
+    pub decided_by: Option<OperatorId>,
     /// Answer of the owner, with its time.
     pub answer: Option<(Timestamp, String)>,
     /// Time at which the item was shown again.
     pub restored_at: Option<Timestamp>,
+    /// Operator that showed it again; `None` for an administrator at the command line.
+    pub restored_by: Option<OperatorId>,
+    /// Words of who showed it again, for the owner.
+    pub restored_note: Option<String>,
 }
 
 /// A decision to take an item down.
@@ -161,6 +183,8 @@ pub struct DecisionLetters {
     pub owner: String,
     /// Input of the buyers'.
     pub buyers: String,
+    /// Time for which they wait. Until they leave, the decision can be taken back as if it had not been made.
+    pub wait: Duration,
 }
 
 /// The result of a decision.

@@ -16,8 +16,8 @@ use types::vocabulary::{
     Access, ActivityKind, ActorKind, AllowanceKind, AppealStatus, ApprovalState, AskedBy, ClaimStatus, CommentKind,
     Compression, ContributionStatus, Discussed, DisputeState, ItemKind, JudgeKind, Language, LinkPurpose, MarkKind,
     PaidFor, PaidWith, PaymentState, PayoutState, PointsKind, ProjectStatus, ReportKind, ReportReason, ReportStatus,
-    RequestKind, RequestStatus, ReviewStep, RunOutcome, SaleState, SpendKind, StaleReason, StepOutcome, TakedownReason,
-    UnitAction, UnitStatus, UploadStatus, Visibility,
+    RequestKind, RequestStatus, ReviewStep, RunOutcome, SaleState, SpendKind, StaffRole, StaleReason, StepOutcome,
+    TakedownReason, UnitAction, UnitStatus, UploadStatus, Visibility,
 };
 use types::{
     AgentId, ApprovalId, ClaimCodeId, ClaimId, ContributionId, DatasetId, DisputeId, LedgerEventId, LinkId, OperatorId,
@@ -275,7 +275,7 @@ stored_as_text! {
     Access ActivityKind ActorKind AllowanceKind AppealStatus ApprovalState AskedBy ClaimStatus CommentKind Compression
     ContributionStatus Discussed DisputeState ItemKind JudgeKind Language LinkPurpose MarkKind PaidFor PaidWith
     PaymentState PayoutState PointsKind ProjectStatus ReportKind ReportReason ReportStatus RequestKind RequestStatus
-    ReviewStep RunOutcome SaleState SpendKind StaleReason StepOutcome TakedownReason UnitAction UnitStatus UploadStatus
+    ReviewStep RunOutcome SaleState SpendKind StaffRole StaleReason StepOutcome TakedownReason UnitAction UnitStatus UploadStatus
     Visibility
 }
 

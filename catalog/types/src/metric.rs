@@ -140,6 +140,17 @@ metrics! {
     /// Seconds of a run of a collector.
     COLLECTOR_SECONDS = "sluice_collector_seconds", Histogram ();
 
+    /// Accounts of the whole service that were made on the present UTC day.
+    DAY_SIGN_UPS = "sluice_day_sign_ups", Gauge ();
+    /// Sales for money of the whole service on the present UTC day.
+    DAY_SALES = "sluice_day_sales", Gauge ();
+    /// Prices of these sales together, in cents of USDC.
+    DAY_SALES_CENTS = "sluice_day_sales_cents", Gauge ();
+    /// Records that versions of the present UTC day added to datasets of the whole service.
+    DAY_ROWS = "sluice_day_records_merged", Gauge ();
+    /// Jobs whose last try failed, up to a thousand: those tried again by themselves, and those given up.
+    JOBS_FAILING = "sluice_jobs_failing", Gauge ("state" in ["retried", "given_up"]);
+
     /// Transactions of this process that changed the database; concurrent changes share one.
     DATABASE_COMMITS = "sluice_database_commits_total", Counter ();
     /// Database calls that failed and are retried.

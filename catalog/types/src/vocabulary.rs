@@ -322,6 +322,14 @@ words! {
         Dismissed = "dismissed",
     }
 
+    /// Right of an account of the staff beside those of every account.
+    StaffRole {
+        /// Decides about reports, and looks accounts up.
+        Moderator = "moderator",
+        /// Does that too, suspends and restores accounts, invites, and sees the figures of the service.
+        Administrator = "administrator",
+    }
+
     /// The kind of an entry of the public feed.
     ActivityKind {
         /// A dataset was made.

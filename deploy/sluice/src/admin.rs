@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use api::rules::letters::{self, LetterPayload};
 use api::secrets::{Secret, SecretKind};
 use catalog::storage::create_directory;
 use messages::{Submission, UnitAddress, UnitSubmission};
@@ -14,9 +13,7 @@ use store::{DeadLetterEntry, NewOperator, OperatorCreated, Replay, Schema, Store
 use types::{Clock, OperatorId, UnitId};
 
 use crate::assemble;
-use crate::cli::{
-    Admin, DeadLetters, KnowledgeCommand, OperatorCommand, OperatorRole, TableCommand, ValidationCommand,
-};
+use crate::cli::{Admin, DeadLetters, KnowledgeCommand, OperatorCommand, TableCommand, ValidationCommand};
 use crate::config::Config;
 use crate::database;
 use crate::exit::{Missing, WrongUsage};
@@ -25,6 +22,7 @@ use crate::losses;
 use crate::money;
 use crate::terminal;
 
+mod operators;
 mod payment_decisions;
 mod reports;
 
@@ -58,9 +56,10 @@ pub async fn run(config: &Config, command: Admin) -> anyhow::Result<()> {
     }
     let clock = assemble::clock(config);
     let result = match command {
-        Admin::Operator(command) => operator(&store, &clock, config, command).await,
+        Admin::Operator(command) => operators::operator(&store, &clock, config, command).await,
         Admin::Reports(command) => reports::run(&store, &clock, command).await,
-        Admin::Invite { email } => invite(&store, &clock, &email).await,
+        Admin::Invite { email } => operators::invite(&store, &clock, &email).await,
+        Admin::Invitations(command) => operators::invitations(&store, command).await,
         Admin::Faucet { wallet, usdc } => payment_decisions::faucet(&store, &clock, config, &wallet, usdc).await,
         Admin::Facilitator { at } => payment_decisions::facilitator(&store, &clock, config, at).await,
         Admin::Payments(command) => payment_decisions::payments(&store, &clock, config, command).await,
@@ -149,63 +148,6 @@ fn check_name(name: &str) -> anyhow::Result<()> {
             "--name: must have 1 to {MAX_NAME} characters, none of them a control character"
         )));
     }
-    Ok(())
-}
-
-async fn operator(
-    store: &Store,
-    clock: &Arc<dyn Clock>,
-    config: &Config,
-    command: OperatorCommand,
-) -> anyhow::Result<()> {
-    match command {
-        OperatorCommand::Add { email, name } => {
-            let Some(added) = operator_add(store, clock, config, &email, &name).await? else {
-                bail!("the e-mail address `{email}` belongs to an operator already");
-            };
-            terminal::json(&added)?;
-        }
-        OperatorCommand::Role { id, role } => {
-            let operator = operator_id(&id)?;
-            let is_moderator = role == OperatorRole::Moderator;
-            if !store.moderation().moderator_set(operator, is_moderator).await? {
-                bail!(Missing(format!("there is no operator `{operator}`")));
-            }
-            let role = is_moderator.then_some("moderator");
-            terminal::json(&json!({ "operatorId": operator, "role": role }))?;
-        }
-        OperatorCommand::Suspend { id, reason } => {
-            let operator = operator_id(&id)?;
-            let now = clock.now();
-            let payload = LetterPayload::Suspended {
-                operator,
-                reason: reason.clone(),
-            };
-            let letter = letters::mail(&payload, Some(operator), None, now);
-            store
-                .operator_suspend_and_tell(operator, reason.clone(), letter, now)
-                .await?;
-            terminal::json(&json!({ "operatorId": operator, "suspended": true, "reason": reason }))?;
-        }
-        OperatorCommand::Restore { id, reason } => {
-            let operator = operator_id(&id)?;
-            let payload = LetterPayload::Restored {
-                operator,
-                reason: reason.clone(),
-            };
-            let letter = letters::mail(&payload, Some(operator), None, clock.now());
-            store.operator_restore_and_tell(operator, letter).await?;
-            terminal::json(&json!({ "operatorId": operator, "suspended": false, "reason": reason }))?;
-        }
-    }
-    Ok(())
-}
-
-/// Invites an address. An address that is invited already stays so.
-async fn invite(store: &Store, clock: &Arc<dyn Clock>, email: &str) -> anyhow::Result<()> {
-    check_email("EMAIL", email)?;
-    let is_new = store.accounts().invite(email, clock.now()).await?;
-    terminal::json(&json!({ "email": email, "invited": true, "new": is_new }))?;
     Ok(())
 }
 

@@ -6,6 +6,7 @@ mod market;
 mod own;
 mod pay;
 mod reading;
+mod staff;
 mod verify;
 
 use std::net::SocketAddr;
@@ -24,6 +25,7 @@ pub use pay::{
     LedgerCommand, LedgerDay, LedgerMonth, PaymentDecision, PaymentsCommand, PayoutCommands, PayoutDecision,
 };
 pub use reading::{PullArgs, QueryArgs, QueryFormat, TrustArgs};
+pub use staff::{InvitationsCommand, OperatorCommand, OperatorRole};
 pub use verify::{ReceiptArgs, VerifyArgs, VerifyCommand};
 
 /// The fewest records that a quickstart streams.
@@ -187,6 +189,9 @@ pub enum Admin {
         #[arg(value_name = "EMAIL")]
         email: String,
     },
+    /// Invitations, and the requests for one
+    #[command(subcommand)]
+    Invitations(InvitationsCommand),
     /// Give test USDC of the built-in ledger to a wallet, at most 10 a day
     Faucet {
         /// Address of the wallet that gets the test USDC
@@ -329,21 +334,15 @@ pub enum Reports {
     Dismiss {
         /// Id of the report to close
         id: String,
+        /// The reason, which the staff reads
+        #[arg(long, value_name = "N")]
+        note: Option<String>,
     },
     /// Show an item again and tell its owner
     Restore {
         /// The id of the takedown, as `uphold` and `list` print it
         id: String,
     },
-}
-
-/// Roles of an operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OperatorRole {
-    /// Decides about reports in the console and gets letters about them
-    Moderator,
-    /// Has no role, and decides about no report
-    None,
 }
 
 /// Commands for tables of datasets.
@@ -356,44 +355,6 @@ pub enum TableCommand {
         /// The reason, for the agents whose contributions are lost
         #[arg(long, value_name = "R")]
         reason: String,
-    },
-}
-
-/// Commands for operators and their credentials.
-#[derive(Debug, Subcommand)]
-pub enum OperatorCommand {
-    /// Add an operator, verified and with the terms accepted, and print a token
-    Add {
-        /// The e-mail address, at most 254 characters
-        #[arg(long, value_name = "E")]
-        email: String,
-        /// The name shown, 1 to 80 characters
-        #[arg(long, value_name = "N")]
-        name: String,
-    },
-    /// Set the role of an operator
-    Role {
-        /// Id of the operator whose role is set
-        #[arg(value_name = "ID")]
-        id: String,
-        /// Role that the operator gets
-        role: OperatorRole,
-    },
-    /// Refuse every credential of an operator and its agents, and mail the reason
-    Suspend {
-        /// The operator's id
-        id: String,
-        /// The reason, which the operator sees
-        #[arg(long, value_name = "R")]
-        reason: String,
-    },
-    /// Accept an operator's credentials again, and mail that
-    Restore {
-        /// The operator's id
-        id: String,
-        /// The reason, which the operator sees
-        #[arg(long, value_name = "R")]
-        reason: Option<String>,
     },
 }
 

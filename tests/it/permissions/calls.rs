@@ -304,7 +304,31 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
             let etag = put.await.unwrap().expect(200).text("/etag").to_owned();
             json!({"slug": slug, "id": begun["id"], "etags": [{"n": 1, "etag": etag}]})
         }
-        operation => return items.purchases.input(site, operation, row).await,
+        operation => match of_staff(site, items, operation).await {
+            Some(input) => input,
+            None => return items.purchases.input(site, operation, row).await,
+        },
+    })
+}
+
+/// The input of an operation of the staff; `None` for any other operation.
+async fn of_staff(site: &Site, items: &Items, operation: &str) -> Option<Value> {
+    let reason = "The figures are those of another item.";
+    Some(match operation {
+        "staff_accounts_page" | "invitations_page" | "figures_page" => json!({}),
+        "staff_account_page" => json!({"id": site.other.operator.to_string()}),
+        "suspend_account_form" | "restore_account_form" => {
+            json!({"id": site.other.operator.to_string(), "reason": reason, "confirm": "Ada"})
+        }
+        "confirm_decision_page" | "decide_report_form" => {
+            json!({"id": report(site, items).await, "decision": "uphold", "note": reason})
+        }
+        "reopen_report_form" => json!({"id": report(site, items).await}),
+        "undo_takedown_form" | "restore_item_page" => json!({"id": report(site, items).await}),
+        "restore_item_form" => json!({"id": report(site, items).await, "note": reason}),
+        "invite_account_form" | "withdraw_invitation_form" => json!({"email": "eve@example.org"}),
+        "retry_job_form" => json!({"id": "none"}),
+        _ => return None,
     })
 }
 

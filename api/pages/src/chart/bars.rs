@@ -174,6 +174,16 @@ impl Bars {
         Self::drawn(heading, label, aside, series, &bars, grouped)
     }
 
+    /// Draws bars with their names, each with a count for each of the series. `label` tells the finding.
+    pub(crate) fn of_series(
+        heading: &'static str,
+        label: String,
+        series: &'static [(&'static str, &'static str)],
+        bars: &[(String, Vec<u64>)],
+    ) -> Self {
+        Self::drawn(heading, label, String::new(), series, bars, grouped)
+    }
+
     /// Draws bars with their names, each with a count for each of the series, which `words` says.
     fn drawn(
         heading: &'static str,

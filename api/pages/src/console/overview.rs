@@ -284,6 +284,42 @@ impl Attention {
         }
     }
 
+    /// Reports and answers of owners that wait for the staff.
+    pub fn reports(open: u64, answers: u64, now: Instant) -> Self {
+        let what = match (open, answers) {
+            (open, 0) => counted(open, "report waits", "reports wait"),
+            (0, answers) => counted(answers, "answer of an owner waits", "answers of owners wait"),
+            (open, answers) => format!(
+                "{} and {}",
+                counted(open, "report", "reports"),
+                counted(answers, "answer of an owner waits", "answers of owners wait")
+            ),
+        };
+        Self {
+            mark: StateMark::Hold,
+            word: "to decide".to_owned(),
+            what: format!("{what} for a decision"),
+            detail: "Personal data first, then the oldest. Whoever decides first decides.".to_owned(),
+            href: "/console/moderation".to_owned(),
+            action: "Open the desk".to_owned(),
+            since: now,
+        }
+    }
+
+    /// Item of the operator that is down and unanswered.
+    pub fn takedown(title: &str, reason: &str, since: Instant) -> Self {
+        Self {
+            mark: StateMark::Bad,
+            word: "taken down".to_owned(),
+            what: format!("{} was taken down for {reason}", isolate(title)),
+            detail: "Nobody sees it while it is checked. Say what the report gets wrong, or what you changed."
+                .to_owned(),
+            href: "/console/moderation?tab=own".to_owned(),
+            action: "Answer".to_owned(),
+            since,
+        }
+    }
+
     /// Earnings that nothing can be paid out of, since there is no address.
     pub fn payout(ready: MicroUsdc, now: Instant) -> Self {
         Self {
@@ -294,32 +330,6 @@ impl Attention {
             href: "/console/money#payout".to_owned(),
             action: "Enter an address".to_owned(),
             since: now,
-        }
-    }
-
-    /// Item that was taken down and whose owner has not answered.
-    pub fn takedown(kind: &str, item: &str, reason: &str, at: Instant) -> Self {
-        Self {
-            mark: StateMark::Bad,
-            word: "taken down".to_owned(),
-            what: format!("Your {kind} {} is down", isolate(item)),
-            detail: format!("The reason: {reason}. A moderator reads your answer beside the report."),
-            href: "/console/moderation".to_owned(),
-            action: "Answer".to_owned(),
-            since: at,
-        }
-    }
-
-    /// Reports that wait for a moderator.
-    pub fn reports(count: u64, since: Instant) -> Self {
-        Self {
-            mark: StateMark::Hold,
-            word: "reports".to_owned(),
-            what: format!("{} for a moderator", counted(count, "report waits", "reports wait")),
-            detail: "The oldest comes first.".to_owned(),
-            href: "/console/moderation".to_owned(),
-            action: "Decide".to_owned(),
-            since,
         }
     }
 

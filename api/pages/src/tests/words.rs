@@ -114,7 +114,7 @@ fn chrome(path: &str, theme: Theme) -> PageLayout {
         theme,
         person: Some(Person {
             email: "ops@harbour-lab.example".to_owned(),
-            is_staff: false,
+            role: None,
         }),
         form_token: "token".to_owned(),
         path: path.to_owned(),
@@ -154,9 +154,9 @@ fn the_rail_stands_in_the_console_and_marks_the_place() {
 
 #[test]
 fn the_rail_has_the_pages_of_the_service_for_staff_alone() {
-    let page = |is_staff: bool| {
+    let page = |role: Option<StaffRole>| {
         let mut layout = chrome("/console/moderation", Theme::System);
-        layout.person = layout.person.map(|person| Person { is_staff, ..person });
+        layout.person = layout.person.map(|person| Person { role, ..person });
         let page = ErrorPage {
             chrome: layout,
             status: 404,
@@ -169,9 +169,13 @@ fn the_rail_has_the_pages_of_the_service_for_staff_alone() {
         };
         page.html().unwrap()
     };
-    for is_staff in [true, false] {
-        let page = page(is_staff);
+    for role in [None, Some(StaffRole::Moderator), Some(StaffRole::Administrator)] {
+        let (page, is_staff) = (page(role), role.is_some());
         assert_eq!(page.contains("href=\"/console/operators\""), is_staff);
+        assert_eq!(
+            page.contains("href=\"/console/figures\""),
+            role == Some(StaffRole::Administrator)
+        );
         assert_eq!(page.contains("<li class=\"cap\">Service</li>"), is_staff);
         let reports = "<a href=\"/console/moderation\" aria-current=\"page\">Reports</a>";
         assert_eq!(page.matches(reports).count(), 1, "{is_staff}");

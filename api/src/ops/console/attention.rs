@@ -2,8 +2,8 @@
 //!
 //! Invariant: the number in the rail is the number of lines of "Needs you", because both come from here.
 
-use pages::console::{Attention, GoodToKnow};
-use store::{ClaimStatus, ReportKind, ReportStatus, Selection};
+use pages::console::{Attention, GoodToKnow, reason_words};
+use store::{ClaimStatus, Selection};
 use types::OperatorId;
 use types::money::MicroUsdc;
 
@@ -15,8 +15,6 @@ use crate::ops::page_kit::instant;
 const LATEST: u32 = 8;
 /// Takedowns, of which those without an answer count.
 const TAKEDOWNS: u32 = 50;
-/// Open reports that are counted for a moderator.
-const REPORTS: u32 = 100;
 /// Days for which a batch that could not be processed is a matter.
 const FAILED_DAYS: i64 = 7;
 
@@ -31,15 +29,15 @@ pub(super) async fn matters(cx: &Cx, operator: OperatorId) -> Result<Vec<Attenti
     let (store, now) = (&cx.app.store, cx.now);
     let (console, accounts, flow) = (store.console(), store.accounts(), store.flow());
     let (money, moderation) = (store.money(), store.moderation());
-    let (claims, asked, dead, jobs, taken, balances, payout, moderates) = tokio::try_join!(
+    let (claims, asked, dead, jobs, taken, balances, payout, role) = tokio::try_join!(
         accounts.claims_of(operator, LATEST, now),
         money.approvals_waiting(operator, LATEST, now),
         console.contributions_of(operator, Selection::Dead, None, LATEST),
         flow.jobs_of(operator),
-        moderation.takedowns(Some(operator), None, TAKEDOWNS),
+        moderation.takedowns_of(operator, TAKEDOWNS),
         money.balances(&cx.app.pay.asset, operator),
         accounts.payout(operator, now),
-        moderation.is_moderator(operator)
+        moderation.role_of(operator)
     )?;
     let mut items = Vec::new();
     // Claims come first: an agent waits for each, and their time runs out.
@@ -62,24 +60,17 @@ pub(super) async fn matters(cx: &Cx, operator: OperatorId) -> Result<Vec<Attenti
     if is_due && payout.address.is_none() && payout.next.is_none() {
         items.push(Attention::payout(balances.payable, instant(now)));
     }
-    for takedown in taken
-        .iter()
-        .filter(|takedown| takedown.restored_at.is_none() && takedown.answer.is_none())
-    {
-        let kind = kind_word(takedown.kind);
-        let reason = takedown.reason.to_string();
-        items.push(Attention::takedown(
-            kind,
-            &takedown.named,
-            &reason,
-            instant(takedown.at),
-        ));
+    for found in taken {
+        let takedown = found.takedown;
+        if takedown.restored_at.is_none() && takedown.answer.is_none() {
+            let title = found.title.unwrap_or(takedown.named);
+            items.push(Attention::takedown(&title, reason_words(takedown.reason), instant(takedown.at)));
+        }
     }
-    if moderates {
-        let open = moderation.reports(Some(ReportStatus::Open), None, REPORTS).await?;
-        if let Some(oldest) = open.iter().map(|report| report.created_at).min() {
-            let count = u64::try_from(open.len()).unwrap_or(u64::MAX);
-            items.push(Attention::reports(count, instant(oldest)));
+    if role.is_some() {
+        let desk = moderation.desk().await?;
+        if desk.open + desk.answered > 0 {
+            items.push(Attention::reports(desk.open, desk.answered, instant(now)));
         }
     }
     let is_recent = |at: types::Timestamp| now.day() - at.day() < FAILED_DAYS;
@@ -94,14 +85,6 @@ pub(super) async fn matters(cx: &Cx, operator: OperatorId) -> Result<Vec<Attenti
         }
     }
     Ok(items)
-}
-
-/// Returns the word of a page for a kind of item.
-const fn kind_word(kind: ReportKind) -> &'static str {
-    match kind {
-        ReportKind::Unit => "write-up",
-        other => other.as_str(),
-    }
 }
 
 /// Returns what goes on without the person.

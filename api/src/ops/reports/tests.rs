@@ -108,7 +108,7 @@ impl World {
         let now = self.service.clock.now();
         let moderation = self.service.app.store.moderation();
         let letter = ("mail".to_owned(), payload);
-        let restored = moderation.restore(takedown, None, letter, now).await.unwrap();
+        let restored = moderation.restore(takedown, None, None, letter, now).await.unwrap();
         assert!(matches!(restored, Decided::Done(_)), "{restored:?}");
     }
 }

@@ -36,6 +36,7 @@ pub fn decision(takedown: TakedownId) -> DecisionLetters {
         kind: KIND.to_owned(),
         owner: input(&LetterPayload::TakenDown { takedown }),
         buyers: input(&LetterPayload::BoughtTakenDown { takedown }),
+        wait: Duration::ZERO,
     }
 }
 

@@ -207,41 +207,52 @@ impl Store {
         letter: Option<Mail>,
     ) -> Result<(), Error> {
         self.write(tx!(async move |cx| {
-            let (reason, since) = suspended.unzip();
-            let updated = sql!(
-                "UPDATE operators
-                 SET suspended_reason = $2,
-                     suspended_at = CASE WHEN CAST($3 AS BIGINT) IS NULL THEN NULL
-                                         ELSE COALESCE(suspended_at, CAST($3 AS BIGINT)) END
-                 WHERE id = $1",
-                id,
-                reason,
-                since
-            )
-            .run(cx)
-            .await?;
-            if updated == 0 {
-                return Err(missing(id));
-            }
-            // Tokens and keys stay and are refused while the suspension lasts; these would outlive it.
-            if let Some(since) = since {
-                apps::end_all(cx, apps::Of::Operator(id), since).await?;
-                for statement in [
-                    "DELETE FROM sessions WHERE operator_id = $1",
-                    "DELETE FROM mail_links WHERE operator_id = $1 AND purpose = 'sign_in'",
-                    "DELETE FROM claim_codes WHERE operator_id = $1 AND used_at IS NULL",
-                ] {
-                    sql!(statement, id).run(cx).await?;
-                }
-            }
-            // The letter is always sent, whatever the day has used.
-            if let Some(letter) = letter {
-                mail::send(cx, &letter).await?;
-            }
+            suspend(cx, id, suspended, letter).await?;
             Ok(Change::Keep(()))
         }))
         .await
     }
+}
+
+/// Suspends an operator for a reason from an instant on, or ends that, and adds the letter.
+pub(crate) async fn suspend(
+    cx: &mut AnyConnection,
+    id: OperatorId,
+    suspended: Option<(String, Timestamp)>,
+    letter: Option<Mail>,
+) -> Result<(), Error> {
+    let (reason, since) = suspended.unzip();
+    let updated = sql!(
+        "UPDATE operators
+         SET suspended_reason = $2,
+             suspended_at = CASE WHEN CAST($3 AS BIGINT) IS NULL THEN NULL
+                                 ELSE COALESCE(suspended_at, CAST($3 AS BIGINT)) END
+         WHERE id = $1",
+        id,
+        reason,
+        since
+    )
+    .run(cx)
+    .await?;
+    if updated == 0 {
+        return Err(missing(id));
+    }
+    // Tokens and keys stay and are refused while the suspension lasts; these would outlive it.
+    if let Some(since) = since {
+        apps::end_all(cx, apps::Of::Operator(id), since).await?;
+        for statement in [
+            "DELETE FROM sessions WHERE operator_id = $1",
+            "DELETE FROM mail_links WHERE operator_id = $1 AND purpose = 'sign_in'",
+            "DELETE FROM claim_codes WHERE operator_id = $1 AND used_at IS NULL",
+        ] {
+            sql!(statement, id).run(cx).await?;
+        }
+    }
+    // The letter is always sent, whatever the day has used.
+    if let Some(letter) = letter {
+        mail::send(cx, &letter).await?;
+    }
+    Ok(())
 }
 
 /// Locks the operator's row until the transaction ends, so that limits counted per operator are exact.

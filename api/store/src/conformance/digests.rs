@@ -5,7 +5,7 @@ use types::OperatorId;
 use super::fixture::{at, open};
 use super::knowledge;
 use super::moderation::{all_letters, digest, new_report, reported};
-use crate::{NewReport, ReportKind, ReportReason};
+use crate::{NewReport, ReportKind, ReportReason, StaffRole};
 
 /// Every moderator gets one letter for the reports of a slot; others get none.
 pub async fn moderators_get_one_letter_a_slot(url: &str) {
@@ -13,7 +13,7 @@ pub async fn moderators_get_one_letter_a_slot(url: &str) {
     let world = knowledge::World::new(&store).await;
     let unit = world.published(&store, "one", 60).await.to_string();
     let (moderator, moderation) = (world.reader.1, store.moderation());
-    assert!(!moderation.is_moderator(moderator).await.unwrap());
+    assert_eq!(moderation.role_of(moderator).await.unwrap(), None);
     assert!(!moderation.has_moderator().await.unwrap());
     // While there is no moderator, the letter is to no operator, and still one for a slot.
     for reporter in ["x", "y"] {
@@ -24,9 +24,10 @@ pub async fn moderators_get_one_letter_a_slot(url: &str) {
         reported(&store, new).await;
     }
     assert_eq!(all_letters(&store).await, [(None, "{\"slot\":9}".to_owned())]);
-    assert!(moderation.moderator_set(moderator, true).await.unwrap());
-    assert!(!moderation.moderator_set(OperatorId::new(at(0)), true).await.unwrap());
-    assert!(moderation.is_moderator(moderator).await.unwrap());
+    let role = Some(StaffRole::Moderator);
+    assert!(moderation.role_set(moderator, role).await.unwrap());
+    assert!(!moderation.role_set(OperatorId::new(at(0)), role).await.unwrap());
+    assert_eq!(moderation.role_of(moderator).await.unwrap(), role);
     assert!(moderation.has_moderator().await.unwrap());
     for (reporter, slot) in [("a", 1), ("b", 1), ("c", 2)] {
         let new = NewReport {
@@ -49,6 +50,6 @@ pub async fn moderators_get_one_letter_a_slot(url: &str) {
         [(ReportReason::Spam, 3)]
     );
     assert_eq!(moderation.reports_open_between(at(11), at(12)).await.unwrap(), []);
-    assert!(moderation.moderator_set(moderator, false).await.unwrap());
-    assert!(!moderation.is_moderator(moderator).await.unwrap());
+    assert!(moderation.role_set(moderator, None).await.unwrap());
+    assert_eq!(moderation.role_of(moderator).await.unwrap(), None);
 }

@@ -63,6 +63,7 @@ fn uphold_of(report: ReportId, now: Timestamp) -> Uphold {
             kind: "mail".to_owned(),
             owner: "{\"to\":\"owner\"}".to_owned(),
             buyers: "{\"to\":\"buyers\"}".to_owned(),
+            wait: std::time::Duration::ZERO,
         },
         now,
     }
@@ -91,11 +92,15 @@ pub(super) async fn back(store: &Store, takedown: TakedownId, now: Timestamp) {
     let letter = ("mail".to_owned(), "{\"to\":\"owner again\"}".to_owned());
     let restored = store
         .moderation()
-        .restore(takedown, None, letter.clone(), now)
+        .restore(takedown, None, None, letter.clone(), now)
         .await
         .unwrap();
     assert!(matches!(restored, Decided::Done(_)), "{restored:?}");
-    let again = store.moderation().restore(takedown, None, letter, now).await.unwrap();
+    let again = store
+        .moderation()
+        .restore(takedown, None, None, letter, now)
+        .await
+        .unwrap();
     assert_eq!(again, Decided::Before);
 }
 
@@ -506,14 +511,18 @@ pub async fn a_decision_is_made_once(url: &str) {
             let upheld = store.moderation().uphold(uphold_of(report, at(20))).await.unwrap();
             matches!(upheld, Decided::Done(_))
         } else {
-            store.moderation().dismiss(report, at(20)).await.unwrap() == Some(true)
+            store.moderation().dismiss(report, None, None, at(20)).await.unwrap() == Some(true)
         }
     })
     .await;
     assert_eq!(decided.iter().filter(|is_done| **is_done).count(), 1, "{decided:?}");
     let moderation = store.moderation();
-    assert_eq!(moderation.dismiss(report, at(21)).await.unwrap(), Some(false));
-    assert_eq!(moderation.dismiss(ReportId::new(at(0)), at(21)).await.unwrap(), None);
+    assert_eq!(
+        moderation.dismiss(report, None, None, at(21)).await.unwrap(),
+        Some(false)
+    );
+    let unknown = moderation.dismiss(ReportId::new(at(0)), None, None, at(21)).await;
+    assert_eq!(unknown.unwrap(), None);
     assert_eq!(
         moderation
             .uphold(uphold_of(ReportId::new(at(0)), at(21)))

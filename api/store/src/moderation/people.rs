@@ -1,29 +1,24 @@
-//! People who decide about reports.
+//! The staff: operators who decide about reports, and those who do more.
 //!
-//! Invariant: nobody becomes a moderator but by an administrator at the command line.
+//! Invariant: nobody becomes one of the staff but by an administrator at the command line.
 
 use types::OperatorId;
+use types::vocabulary::StaffRole;
 
 use super::Moderation;
 use crate::Error;
 use crate::query::{sql, tx};
+use crate::row::Columns;
 use crate::writer::Change;
 
-/// Role of an operator that decides about reports.
-const MODERATOR: &str = "moderator";
-
 impl Moderation<'_> {
-    /// Makes an operator a moderator, or ends that. Returns false if there is no such operator.
-    pub async fn moderator_set(&self, operator: OperatorId, is_moderator: bool) -> Result<bool, Error> {
+    /// Gives an operator a role, or takes it. Returns false if there is no such operator.
+    pub async fn role_set(&self, operator: OperatorId, role: Option<StaffRole>) -> Result<bool, Error> {
         self.0
             .write_aside(tx!(async move |cx| {
-                let set = sql!(
-                    "UPDATE operators SET role = $2 WHERE id = $1",
-                    operator,
-                    is_moderator.then_some(MODERATOR)
-                )
-                .run(cx)
-                .await?;
+                let set = sql!("UPDATE operators SET role = $2 WHERE id = $1", operator, role)
+                    .run(cx)
+                    .await?;
                 Ok(if set == 0 {
                     Change::Undo(false)
                 } else {
@@ -33,35 +28,31 @@ impl Moderation<'_> {
             .await
     }
 
-    /// Returns true if there is a moderator who is not suspended.
+    /// Returns true if there is somebody who decides about reports: one of the staff that is not suspended.
     pub async fn has_moderator(&self) -> Result<bool, Error> {
         self.0
             .read(async {
-                let row = sql!(
-                    "SELECT id FROM operators WHERE role = $1 AND suspended_at IS NULL LIMIT 1",
-                    MODERATOR
-                )
-                .row_if_any(&mut self.0.readers())
-                .await?;
+                let row = sql!("SELECT id FROM operators WHERE role IS NOT NULL AND suspended_at IS NULL LIMIT 1")
+                    .row_if_any(&mut self.0.readers())
+                    .await?;
                 Ok(row.is_some())
             })
             .await
     }
 
-    /// Returns true if an operator is a moderator and not suspended.
-    pub async fn is_moderator(&self, operator: OperatorId) -> Result<bool, Error> {
+    /// Returns the role of an operator; `None` without one, and while it is suspended.
+    pub async fn role_of(&self, operator: OperatorId) -> Result<Option<StaffRole>, Error> {
         self.0
             .read(async {
                 // Asked each time and remembered nowhere, so a role that is taken away ends with the
                 // next call.
                 let row = sql!(
-                    "SELECT id FROM operators WHERE id = $1 AND role = $2 AND suspended_at IS NULL",
-                    operator,
-                    MODERATOR
+                    "SELECT role FROM operators WHERE id = $1 AND suspended_at IS NULL",
+                    operator
                 )
                 .row_if_any(&mut self.0.readers())
                 .await?;
-                Ok(row.is_some())
+                Ok(row.map(|row| row.get("role")).transpose()?.flatten())
             })
             .await
     }

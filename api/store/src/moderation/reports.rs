@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use sqlx::AnyConnection;
 use types::vocabulary::{ReportKind, ReportReason, ReportStatus};
-use types::{ReportId, Timestamp};
+use types::{OperatorId, ReportId, Timestamp};
 
-use super::{Digest, Moderation, NewReport, Report, Reported};
+use super::{Digest, Moderation, NewReport, Report, Reported, items};
 use crate::accounts::mail;
 use crate::query::{sql, text, tx};
 use crate::row::{Columns, Row as _, row, texts};
@@ -18,7 +18,7 @@ use crate::{Error, NewJob, jobs};
 /// Time within which a second report is the first.
 pub const SAME: Duration = Duration::from_hours(24);
 
-const REPORT: &str = text!("SELECT ", Report::COLUMNS, " FROM reports");
+pub(super) const REPORT: &str = text!("SELECT ", Report::COLUMNS, " FROM reports");
 
 row! {
     /// Number of reports of an item and reason, for a letter.
@@ -30,6 +30,17 @@ row! {
         pub reason: ReportReason,
         /// Number of reports with this kind and reason.
         pub count: u64 = "used",
+    }
+}
+
+row! {
+    /// Outcomes of earlier reports of a reporter.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct ReporterRecord {
+        /// Reports that were decided.
+        pub decided: u64,
+        /// Number of these that were upheld.
+        pub upheld: u64,
     }
 }
 
@@ -72,10 +83,11 @@ impl Moderation<'_> {
                     let before = before.ok_or_else(|| missing(id))?;
                     return Ok(Change::Undo(Reported::Before(before)));
                 }
+                let owner = items::owner(cx, new.kind, &new.item).await?;
                 sql!(
-                    "INSERT INTO reports
-                         (id, kind, item_id, named, reason, detail, reporter, agent_id, email, status, created_at)
-                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'open', $10)",
+                    "INSERT INTO reports (id, kind, item_id, named, reason, detail, reporter, agent_id, email, status,
+                                          created_at, owner_id)
+                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'open', $10, $11)",
                     new.id,
                     new.kind,
                     new.item.as_str(),
@@ -85,7 +97,8 @@ impl Moderation<'_> {
                     new.reporter.as_str(),
                     new.agent,
                     new.email.as_deref(),
-                    new.now
+                    new.now,
+                    owner
                 )
                 .run(cx)
                 .await?;
@@ -107,6 +120,10 @@ impl Moderation<'_> {
                     created_at: new.now,
                     decided_at: None,
                     takedown: None,
+                    reporter: new.reporter,
+                    owner,
+                    note: None,
+                    decided_by: None,
                 })))
             }))
             .await
@@ -137,6 +154,41 @@ impl Moderation<'_> {
             .await
     }
 
+    /// Returns reports of items of an operator, newest first, up to `limit`.
+    pub async fn reports_of_owner(&self, owner: OperatorId, limit: u32) -> Result<Vec<Report>, Error> {
+        self.0
+            .all(sql!(
+                text!(REPORT, " WHERE owner_id = $1 ORDER BY id DESC LIMIT $2"),
+                owner,
+                limit
+            ))
+            .await
+    }
+
+    /// Returns reports of an item, newest first, up to `limit`.
+    pub async fn reports_of_item(&self, kind: ReportKind, item: &str, limit: u32) -> Result<Vec<Report>, Error> {
+        self.0
+            .all(sql!(
+                text!(REPORT, " WHERE kind = $1 AND item_id = $2 ORDER BY id DESC LIMIT $3"),
+                kind,
+                item,
+                limit
+            ))
+            .await
+    }
+
+    /// Counts what became of the reports of a reporter, up to a thousand.
+    pub async fn record_of(&self, reporter: &str) -> Result<ReporterRecord, Error> {
+        self.0
+            .one(sql!(
+                "SELECT COUNT(*) AS decided, CAST(COALESCE(SUM(is_right), 0) AS BIGINT) AS upheld
+                 FROM (SELECT CASE WHEN status = 'upheld' THEN 1 ELSE 0 END AS is_right FROM reports
+                       WHERE reporter = $1 AND status IN ('upheld', 'dismissed') LIMIT 1000) AS theirs",
+                reporter
+            ))
+            .await
+    }
+
     /// Counts the reports of a time that are still open, by kind and reason.
     pub async fn reports_open_between(&self, from: Timestamp, to: Timestamp) -> Result<Vec<ReportCount>, Error> {
         self.0
@@ -157,7 +209,7 @@ pub(super) async fn digest(cx: &mut AnyConnection, digest: &Digest, now: Timesta
         "INSERT INTO jobs (id, kind, dedupe, operator_id, payload, due_at, attempts, created_at)
          SELECT CAST($1 AS TEXT) || operators.id, CAST($2 AS TEXT), CAST($1 AS TEXT) || operators.id, operators.id,
                 CAST($3 AS TEXT), CAST($4 AS BIGINT), 0, CAST($5 AS BIGINT)
-         FROM operators WHERE role = 'moderator' AND suspended_at IS NULL
+         FROM operators WHERE role IS NOT NULL AND suspended_at IS NULL
          ON CONFLICT DO NOTHING",
         format!("digest-{}-", digest.slot),
         digest.kind.as_str(),
@@ -167,7 +219,7 @@ pub(super) async fn digest(cx: &mut AnyConnection, digest: &Digest, now: Timesta
     )
     .run(cx)
     .await?;
-    let moderator = sql!("SELECT id FROM operators WHERE role = 'moderator' AND suspended_at IS NULL LIMIT 1")
+    let moderator = sql!("SELECT id FROM operators WHERE role IS NOT NULL AND suspended_at IS NULL LIMIT 1")
         .row_if_any(cx)
         .await?;
     // Without a moderator the digest goes to the administrator, so no report waits unseen.

@@ -2,21 +2,29 @@
 //!
 //! Invariant: the row of a report or takedown is locked before it is judged, so each is decided once.
 
+use std::time::Duration;
+
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 use types::vocabulary::{ReportKind, ReportStatus};
 use types::{OperatorId, ReportId, TakedownId, Timestamp};
 
 use super::reports::{digest, find};
-use super::{Decided, Digest, Moderation, Takedown, Uphold, items};
+use super::{Decided, DecisionLetters, Digest, Moderation, Takedown, Uphold, items};
 use crate::query::{sql, text, tx};
 use crate::row::{Columns, texts};
 use crate::writer::Change;
 use crate::{Error, NewJob, jobs};
 
-const TAKEDOWN: &str =
-    "SELECT id, kind, item_id, named, reason, note, operator_id, at, answer, answered_at, restored_at
+pub(super) const TAKEDOWN: &str =
+    "SELECT id, kind, item_id, named, reason, note, operator_id, at, decided_by, answer, answered_at, restored_at,
+            restored_by, restored_note
      FROM takedowns";
+
+/// Letter to the owner of what was taken down.
+pub(super) const DOWN: &str = "down";
+/// Letter to the owner of what is shown again.
+const BACK: &str = "back";
 
 impl Moderation<'_> {
     /// Takes the item of a report down: it is hidden, the owner and the buyers get letters, and every open report on the
@@ -51,12 +59,15 @@ impl Moderation<'_> {
                     note: new.note.clone(),
                     owner,
                     at: new.now,
+                    decided_by: new.by,
                     answer: None,
                     restored_at: None,
+                    restored_by: None,
+                    restored_note: None,
                 };
                 // The unique index allows one takedown in force for an item, so two reports of it
                 // end in one.
-                if !insert(cx, &takedown, new.by).await? {
+                if !insert(cx, &takedown).await? {
                     return Ok(Change::Undo(Decided::Before));
                 }
                 sql!(
@@ -69,9 +80,17 @@ impl Moderation<'_> {
                 )
                 .run(cx)
                 .await?;
-                tell_owner(cx, &takedown, "down", &new.letters.kind, &new.letters.owner, new.now).await?;
+                tell_owner(
+                    cx,
+                    &takedown,
+                    DOWN,
+                    (&new.letters.kind, &new.letters.owner),
+                    new.now,
+                    new.letters.wait,
+                )
+                .await?;
                 if matches!(takedown.kind, ReportKind::Unit | ReportKind::Dataset) {
-                    tell_buyers(cx, &takedown, &new.letters.kind, &new.letters.buyers).await?;
+                    tell_buyers(cx, &takedown, &new.letters).await?;
                 }
                 // Last, because it may take the counter of the search, for which every other change
                 // of an item waits.
@@ -81,9 +100,19 @@ impl Moderation<'_> {
             .await
     }
 
-    /// Closes a report without a change of its item. Returns `None` if there is no such report, false if it was decided
-    /// before.
-    pub async fn dismiss(&self, report: ReportId, now: Timestamp) -> Result<Option<bool>, Error> {
+    /// Closes a report without a change of its item, by an operator or, with `None`, at the command line. Returns `None` if
+    /// there is no such report, false if it was decided before.
+    ///
+    /// # Errors
+    /// [`Error::Text`].
+    pub async fn dismiss(
+        &self,
+        report: ReportId,
+        by: Option<OperatorId>,
+        note: Option<String>,
+        now: Timestamp,
+    ) -> Result<Option<bool>, Error> {
+        texts(&[("note", note.as_deref().unwrap_or_default())])?;
         self.0
             .write_aside(tx!(async move |cx| {
                 lock_report(cx, report).await?;
@@ -94,9 +123,11 @@ impl Moderation<'_> {
                     return Ok(Change::Undo(Some(false)));
                 }
                 sql!(
-                    "UPDATE reports SET status = 'dismissed', decided_at = $2 WHERE id = $1",
+                    "UPDATE reports SET status = 'dismissed', decided_at = $2, note = $3, decided_by = $4 WHERE id = $1",
                     report,
-                    now
+                    now,
+                    note,
+                    by
                 )
                 .run(cx)
                 .await?;
@@ -105,14 +136,19 @@ impl Moderation<'_> {
             .await
     }
 
-    /// Shows an item again, and tells its owner by a letter with the input `payload`.
+    /// Shows an item again for a reason, and tells its owner by a letter with the input `payload`.
+    ///
+    /// # Errors
+    /// [`Error::Text`].
     pub async fn restore(
         &self,
         takedown: TakedownId,
         by: Option<OperatorId>,
+        note: Option<String>,
         (kind, payload): (String, String),
         now: Timestamp,
     ) -> Result<Decided, Error> {
+        texts(&[("note", note.as_deref().unwrap_or_default())])?;
         self.0
             .write(tx!(async move |cx| {
                 let row = sql!(
@@ -128,16 +164,17 @@ impl Moderation<'_> {
                     return Ok(Change::Undo(Decided::Before));
                 }
                 sql!(
-                    "UPDATE takedowns SET restored_at = $2, restored_by = $3 WHERE id = $1",
+                    "UPDATE takedowns SET restored_at = $2, restored_by = $3, restored_note = $4 WHERE id = $1",
                     takedown,
                     now,
-                    by
+                    by,
+                    note
                 )
                 .run(cx)
                 .await?;
                 let row = sql!(text!(TAKEDOWN, " WHERE id = $1"), takedown).row(cx).await?;
                 let restored = read(&row)?;
-                tell_owner(cx, &restored, "back", &kind, &payload, now).await?;
+                tell_owner(cx, &restored, BACK, (&kind, &payload), now, Duration::ZERO).await?;
                 items::hide(cx, restored.kind, &restored.item, None, now).await?;
                 Ok(Change::Keep(Decided::Done(Box::new(restored))))
             }))
@@ -240,13 +277,13 @@ impl Moderation<'_> {
 }
 
 /// Locks a report until the transaction ends.
-async fn lock_report(cx: &mut AnyConnection, id: ReportId) -> Result<(), Error> {
+pub(super) async fn lock_report(cx: &mut AnyConnection, id: ReportId) -> Result<(), Error> {
     sql!("UPDATE reports SET kind = kind WHERE id = $1", id).run(cx).await?;
     Ok(())
 }
 
 /// Adds a takedown. Returns false if the item has one in force.
-async fn insert(cx: &mut AnyConnection, new: &Takedown, by: Option<OperatorId>) -> Result<bool, Error> {
+async fn insert(cx: &mut AnyConnection, new: &Takedown) -> Result<bool, Error> {
     let inserted = sql!(
         "INSERT INTO takedowns (id, kind, item_id, named, reason, note, operator_id, at, decided_by)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING",
@@ -258,7 +295,7 @@ async fn insert(cx: &mut AnyConnection, new: &Takedown, by: Option<OperatorId>) 
         new.note.as_deref(),
         new.owner,
         new.at,
-        by
+        new.decided_by
     )
     .run(cx)
     .await?;
@@ -270,34 +307,40 @@ async fn tell_owner(
     cx: &mut AnyConnection,
     takedown: &Takedown,
     what: &str,
-    kind: &str,
-    payload: &str,
+    (kind, payload): (&str, &str),
     now: Timestamp,
+    wait: Duration,
 ) -> Result<(), Error> {
     let job = NewJob {
         // A fixed id: the job is one, however often the transaction is tried.
-        id: format!("{}-{what}", takedown.id),
+        id: letter_id(takedown.id, what),
         kind: kind.to_owned(),
         dedupe: None,
         operator: Some(takedown.owner),
         payload: payload.to_owned(),
-        due_at: now,
+        due_at: now.plus(wait),
         now,
     };
     jobs::insert(cx, &job).await?;
     Ok(())
 }
 
+/// Returns the id of the job of a letter: of the takedown, and of its reader or its kind.
+pub(super) fn letter_id(takedown: TakedownId, what: &str) -> String {
+    format!("{takedown}-{what}")
+}
+
 /// Adds a letter to every operator that bought an item. Wallets without an operator have no address.
-async fn tell_buyers(cx: &mut AnyConnection, takedown: &Takedown, kind: &str, payload: &str) -> Result<(), Error> {
+async fn tell_buyers(cx: &mut AnyConnection, takedown: &Takedown, letters: &DecisionLetters) -> Result<(), Error> {
     sql!(
         "INSERT INTO jobs (id, kind, operator_id, payload, due_at, attempts, created_at)
          SELECT CAST($1 AS TEXT) || '-' || SUBSTR(owner, 4), CAST($2 AS TEXT), SUBSTR(owner, 4), CAST($3 AS TEXT),
-                CAST($4 AS BIGINT), 0, CAST($4 AS BIGINT)
-         FROM entitlements WHERE item_kind = $5 AND item_id = $6 AND owner LIKE 'op:%'",
+                CAST($4 AS BIGINT), 0, CAST($5 AS BIGINT)
+         FROM entitlements WHERE item_kind = $6 AND item_id = $7 AND owner LIKE 'op:%'",
         takedown.id,
-        kind,
-        payload,
+        letters.kind.as_str(),
+        letters.buyers.as_str(),
+        takedown.at.plus(letters.wait),
         takedown.at,
         takedown.kind,
         takedown.item.as_str()
@@ -307,7 +350,7 @@ async fn tell_buyers(cx: &mut AnyConnection, takedown: &Takedown, kind: &str, pa
     Ok(())
 }
 
-fn read(row: &AnyRow) -> Result<Takedown, Error> {
+pub(super) fn read(row: &AnyRow) -> Result<Takedown, Error> {
     Ok(Takedown {
         id: row.get("id")?,
         kind: row.get("kind")?,
@@ -317,7 +360,10 @@ fn read(row: &AnyRow) -> Result<Takedown, Error> {
         note: row.get("note")?,
         owner: row.get("operator_id")?,
         at: row.get("at")?,
+        decided_by: row.get("decided_by")?,
         answer: row.get::<Option<Timestamp>>("answered_at")?.zip(row.get("answer")?),
         restored_at: row.get("restored_at")?,
+        restored_by: row.get("restored_by")?,
+        restored_note: row.get("restored_note")?,
     })
 }

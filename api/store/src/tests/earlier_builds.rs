@@ -3,7 +3,28 @@
 use super::*;
 
 /// Statements that undo the migrations from 8 on, which both engines take.
-const UNDO_ACCOUNTS_AND_FLOW: [&str; 147] = [
+const UNDO_ACCOUNTS_AND_FLOW: [&str; 168] = [
+    "DROP TABLE figures_days",
+    "DROP INDEX operators_by_name",
+    "DROP INDEX operators_of_role",
+    "DROP INDEX operators_of_day",
+    "DROP INDEX sales_of_day",
+    "DROP INDEX versions_of_day",
+    "DROP INDEX jobs_failing",
+    "DROP INDEX invites_newest",
+    "DROP INDEX invite_requests_oldest",
+    "DROP INDEX takedowns_down",
+    "DROP INDEX takedowns_answered",
+    "DROP INDEX reports_of_owner",
+    "DROP INDEX reports_of_reporter",
+    "DROP INDEX reports_decided",
+    "DROP INDEX reports_decided_so",
+    "ALTER TABLE invites DROP COLUMN invited_by",
+    "ALTER TABLE takedowns DROP COLUMN restored_note",
+    "ALTER TABLE reports DROP COLUMN owner_id",
+    "ALTER TABLE reports DROP COLUMN note",
+    "ALTER TABLE reports DROP COLUMN decided_by",
+    "DELETE FROM _sqlx_migrations WHERE version = 36",
     "DROP TABLE email_changes",
     "DROP INDEX sales_of_item_by_time",
     "DROP INDEX sales_of_seller_by_id",

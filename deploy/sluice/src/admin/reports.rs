@@ -32,7 +32,7 @@ pub(super) async fn run(store: &Store, clock: &Arc<dyn Clock>, command: Reports)
             };
             print(moderation.uphold(new).await?, &format!("report `{id}`"))
         }
-        Reports::Dismiss { id } => match moderation.dismiss(report_id(&id)?, now).await? {
+        Reports::Dismiss { id, note } => match moderation.dismiss(report_id(&id)?, None, note, now).await? {
             Some(true) => {
                 terminal::json(&json!({ "id": id, "status": "dismissed" }))?;
                 Ok(())
@@ -46,7 +46,7 @@ pub(super) async fn run(store: &Store, clock: &Arc<dyn Clock>, command: Reports)
                 .with_context(|| format!("`{id}` is not the id of a takedown"))?;
             let payload = letters::input(&LetterPayload::ItemRestored { takedown });
             let letter = (letters::KIND.to_owned(), payload);
-            let restored = moderation.restore(takedown, None, letter, now).await?;
+            let restored = moderation.restore(takedown, None, None, letter, now).await?;
             print(restored, &format!("takedown `{id}`"))
         }
     }

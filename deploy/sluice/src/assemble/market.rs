@@ -16,7 +16,7 @@ use api::flow::jobs::mail::MailHandler;
 use api::flow::jobs::points::BatchPoints;
 use api::flow::jobs::prints::ForgetFingerprints;
 use api::flow::jobs::requests::{MatchJob, RequestEndJob};
-use api::flow::{MoneyKeeper, Profiles, Summaries, UnitSweeper};
+use api::flow::{FiguresKeeper, MoneyKeeper, Profiles, Summaries, UnitSweeper};
 use api::state::validation::ReviewState;
 use catalog::Catalog;
 use eventlog::EventLog;
@@ -83,7 +83,7 @@ pub(super) fn build_profiles(app: &App, tasks: &mut Tasks) {
     tasks.spawn("profiles", |stop| profiles.run(stop).map(anyhow::Ok));
 }
 
-/// Starts the keeper of the money, and returns the prices that it goes by.
+/// Starts the keepers of the money and of the figures, and returns the prices that it goes by.
 pub(super) fn keep_money(
     config: &Config,
     store: &Store,
@@ -102,6 +102,12 @@ pub(super) fn keep_money(
         Duration::from_mins(1).min(tariff.dispute_window()),
     );
     tasks.spawn("money keeper", |stop| keeper.run(stop).map(anyhow::Ok));
+    let figures = FiguresKeeper::new(
+        store.clone(),
+        Arc::clone(clock),
+        Duration::from_mins(1).min(tariff.dispute_window()),
+    );
+    tasks.spawn("figures", |stop| figures.run(stop).map(anyhow::Ok));
     tariff
 }
 
