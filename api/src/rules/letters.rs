@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use mail::Letter;
 use serde::{Deserialize, Serialize};
 use store::{ApprovalState, ItemKind, Job, LinkPurpose, Mail, NewJob};
-use types::{ApprovalId, Kind, LinkId, OperatorId, ReportId, TakedownId, Timestamp};
+use types::{ApprovalId, DisputeId, Kind, LinkId, OperatorId, ReportId, TakedownId, Timestamp};
 
 use crate::error::ApiError;
 use crate::ids;
@@ -17,8 +17,10 @@ use crate::rules::jobs::{ComposeLetters, JobFailure};
 use crate::secrets;
 use crate::state::app::App;
 
+mod disputes;
 mod moderation;
 
+pub use disputes::{dispute_answered, dispute_decided, dispute_opened};
 pub use moderation::{decision, digest};
 
 /// Kind of the jobs that send letters.
@@ -90,6 +92,22 @@ pub enum LetterPayload {
     Reported {
         /// Report whose outcome it is.
         report: ReportId,
+    },
+    /// Dispute that was opened, to the seller, to the buyer if an administrator opened it, and to the administrator in a job of
+    /// no operator.
+    DisputeOpened {
+        /// Id of the dispute.
+        dispute: DisputeId,
+    },
+    /// Answer of the seller, to the buyer and the administrator.
+    DisputeAnswered {
+        /// Id of the dispute.
+        dispute: DisputeId,
+    },
+    /// End of a dispute, to the seller and the buyer.
+    DisputeDecided {
+        /// Id of the dispute.
+        dispute: DisputeId,
     },
     /// Reports and answers of a while, to a moderator, or to the administrator in a job of no operator.
     ReportDigest {
@@ -186,6 +204,11 @@ pub(crate) async fn letter(app: &App, job: &Job, now: Timestamp) -> Result<Optio
         }),
         LetterPayload::Approval { approval } => asked(app, job.operator, *approval, now).await?,
         LetterPayload::Reported { report } => moderation::reported(app, *report, now).await?,
+        LetterPayload::DisputeOpened { dispute }
+        | LetterPayload::DisputeAnswered { dispute }
+        | LetterPayload::DisputeDecided { dispute } => {
+            disputes::addressed(app, job.operator, &payload, *dispute).await?
+        }
         LetterPayload::TakenDown { .. }
         | LetterPayload::ItemRestored { .. }
         | LetterPayload::BoughtTakenDown { .. }

@@ -402,6 +402,7 @@ impl Engine {
             (30, "profiles", include_str!("../migrations/0030_profiles.sql")),
             (31, "spending", include_str!("../migrations/0031_spending.sql")),
             (32, "openings", include_str!("../migrations/0032_openings.sql")),
+            (37, "sides", include_str!("../migrations/0037_sides.sql")),
         ];
         let (texts, text_type, bytes_type, position) = match self {
             Self::Sqlite => (SQLITE, "TEXT", "BLOB", "INSTR"),

@@ -106,7 +106,8 @@ pub use moderation::{
 };
 pub use money::{
     APPROVAL_LASTS, APPROVAL_LETTERS_A_DAY, ApprovalLetter, Approved, ArchiveProof, Balances, Bought, CheckTerms,
-    ClosedDay, DeniedApproval, Dispute, DisputeOpened, DisputeResolution, DisputeResolved, EgressLease, EgressLeased,
+    ClosedDay, DISPUTE_ANSWER_WINDOW, DeniedApproval, Dispute, DisputeDecision, DisputeLetters, DisputeOpened,
+    DisputeOpener, DisputeReplied, DisputeResolution, DisputeResolved, DisputeSide, DisputedSale, EgressLease, EgressLeased,
     Entry, EntryCursor, EntryFilter, Granted, LedgerMovement, MAX_WAITING_APPROVALS, Money, MoneyFault, MonthArchived,
     NewDeposit, NewDispute, NewGrant, NewNo, NewPayout, NewPersonAsk, NewPurchase, NewPurchaseAsk, NewYes, Offer,
     Payable, PaymentReceiptText, PayoutPicked, PayoutRow, PayoutState, PersonAsked, PurchaseApproval, Purchased, Sale,
