@@ -11,6 +11,7 @@ mod contribute;
 mod contributions;
 mod data;
 mod diff;
+mod disputes;
 mod dry_run;
 mod export;
 mod files;
@@ -70,6 +71,7 @@ pub(crate) fn all(limits: &Limits) -> Operations {
     money::add(&mut table);
     paid::add(&mut table);
     receipts::add(&mut table);
+    disputes::add(&mut table);
     search::add(&mut table);
     reports::add(&mut table);
     activity::add(&mut table);

@@ -7,6 +7,7 @@ mod apps;
 mod collectors;
 mod contributions;
 mod datasets;
+mod disputes;
 mod limits;
 mod login;
 mod moderation;
@@ -27,6 +28,9 @@ pub use contributions::{
 };
 pub use datasets::{
     ConsoleDatasetPage, DatasetFacts, DatasetRow, DatasetsPage, DeletionForm, PreviewRowsForm, UploadRow, VersionRow,
+};
+pub use disputes::{
+    DecideDisputePage, DisputePage, DisputeReader, DisputeView, DisputesPage, DisputesPart, OpenDisputePage,
 };
 pub use limits::{LimitsForm, LimitsPage};
 pub use login::{AskedLogin, LoginEnd, LoginPage};

@@ -10,6 +10,7 @@ mod collectors;
 mod consent;
 mod contributions;
 mod datasets;
+pub(in crate::ops) mod disputes;
 mod entry;
 mod invite;
 mod limits;
@@ -38,6 +39,7 @@ pub(super) fn add(table: &mut Operations) {
     publish::add(table);
     contributions::add(table);
     money::add(table);
+    disputes::add(table);
     collectors::add(table);
     activity::add(table);
     moderation::add(table);

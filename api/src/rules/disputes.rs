@@ -4,9 +4,12 @@
 //! - A buyer's person or agent opens one, the seller answers or gives the price back, and only an administrator decides.
 //! - No time that passes decides anything.
 
-use store::{DisputeDecision, DisputeResolution, DisputeResolved, DisputedSale, WalletRefund};
+use store::{
+    DisputeDecision, DisputeOpened, DisputeOpener, DisputeReplied, DisputeResolution, DisputeResolved, DisputedSale,
+    NewDispute, WalletRefund,
+};
 use types::vocabulary::DisputeState;
-use types::{DisputeId, LedgerEventId, OperatorId, Timestamp};
+use types::{DisputeId, LedgerEventId, OperatorId, SaleId, Timestamp};
 
 use crate::call::cx::Cx;
 use crate::codes::ErrorCode;
@@ -20,7 +23,9 @@ pub const SELLER_ACTOR: &str = "seller";
 /// Name of a buyer that opens a dispute, in the rows of disputes.
 pub const BUYER_ACTOR: &str = "buyer";
 /// The most characters of a reason, an answer and the words of a decision.
-pub(crate) const MAX_DISPUTE_CHARS: usize = 2_000;
+const MAX_DISPUTE_CHARS: usize = 2_000;
+/// The fewest characters that say something.
+const MIN_DISPUTE_CHARS: usize = 10;
 
 /// Returns the refund of a disputed sale: to the wallet that paid, or as credits to the operator that bought.
 pub fn refund_of(to_wallet: bool, now: Timestamp) -> DisputeResolution {
@@ -64,6 +69,64 @@ pub(crate) async fn is_administrator(cx: &Cx) -> Result<bool, ApiError> {
         let is_active = found.verified_at.is_some() && found.suspended.is_none();
         is_active && found.email.eq_ignore_ascii_case(administrator)
     }))
+}
+
+/// Opens a dispute of a purchase of the caller's operator, or finds the one that there is. Returns it, and true if it is new.
+pub(crate) async fn open(cx: &Cx, sale: SaleId, reason: String) -> Result<(DisputeId, bool), ApiError> {
+    check_words("/reason", &reason)?;
+    let id = DisputeId::new(cx.now);
+    let new = NewDispute {
+        id,
+        event: LedgerEventId::new(cx.now),
+        sale,
+        reason,
+        by: BUYER_ACTOR.to_owned(),
+        opener: Some(DisputeOpener {
+            operator: cx.the_operator()?,
+            agent: cx.agent(),
+        }),
+        letters: Some(letters::dispute_opened(id)),
+        now: cx.now,
+    };
+    match cx.app.store.money().dispute_open(new).await? {
+        DisputeOpened::Opened(_) => Ok((id, true)),
+        DisputeOpened::Before(earlier) => Ok((earlier, false)),
+        DisputeOpened::Missing => Err(ApiError::not_found(format!("there is no purchase `{sale}`"))),
+        DisputeOpened::TooLate { state } => {
+            let message = "the time for disputes of this purchase is over, or its price was given back";
+            Err(ApiError::new(ErrorCode::NotDisputable, message).field("state", state.as_str()))
+        }
+    }
+}
+
+/// Keeps the answer of the caller's operator to a dispute of what it sold.
+pub(crate) async fn answer(cx: &Cx, id: DisputeId, words: &str) -> Result<(), ApiError> {
+    check_words("/answer", words)?;
+    let letters = Some(letters::dispute_answered(id));
+    let money = cx.app.store.money();
+    match money.dispute_reply(cx.the_operator()?, id, words, letters, cx.now).await? {
+        DisputeReplied::Replied => Ok(()),
+        DisputeReplied::Before => {
+            let message = "the dispute was answered before, and an answer stays";
+            Err(ApiError::new(ErrorCode::DisputeAnswered, message))
+        }
+        DisputeReplied::Ended => Err(ended()),
+        DisputeReplied::Missing => Err(no_dispute(id)),
+    }
+}
+
+/// Fails if words say nothing, or too much.
+pub(crate) fn check_words(path: &str, words: &str) -> Result<(), ApiError> {
+    // A browser sends each end of a line as two characters, of which it counts one.
+    let length = words.chars().filter(|character| *character != '\r').count();
+    if length > MAX_DISPUTE_CHARS {
+        return Err(ApiError::invalid(path, format!("must have at most {MAX_DISPUTE_CHARS} characters")));
+    }
+    if words.trim().chars().count() < MIN_DISPUTE_CHARS {
+        let problem = format!("must say something, in {MIN_DISPUTE_CHARS} characters or more");
+        return Err(ApiError::invalid(path, problem));
+    }
+    Ok(())
 }
 
 /// Gives the price of a disputed sale back, as its seller. One that was given back before stays so.

@@ -57,7 +57,12 @@ pub(crate) fn refusal(
                 .strip_suffix("/yes")
                 .or_else(|| visit.path.strip_suffix("/no"));
             let question = answered.filter(|path| path.starts_with("/console/approvals/"));
-            question.unwrap_or(CONSOLE)
+            // Nobody opens, answers or decides a dispute by coming back, so the page of the form is asked for again.
+            let of_dispute = visit.path.strip_suffix("/answer").unwrap_or(&visit.path);
+            let of_dispute = Some(of_dispute).filter(|path| {
+                path.starts_with("/console/disputes/") || path.starts_with("/console/sales/") && path.ends_with("/dispute")
+            });
+            question.or(of_dispute).unwrap_or(CONSOLE)
         };
         if let Ok(view) = PageResponse::see(&sign_in(next)) {
             return view;

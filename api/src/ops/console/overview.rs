@@ -183,6 +183,7 @@ async fn attention(cx: &Cx, operator: OperatorId) -> Result<Vec<Attention>, ApiE
             instant(row.expires_at),
         ));
     }
+    items.extend(super::disputes::attention(cx, operator).await?);
     for row in &dead {
         items.push(Attention::dead(
             &row.id.to_string(),
