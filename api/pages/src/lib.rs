@@ -6,12 +6,14 @@
 //! Invariant: text that somebody else wrote is escaped wherever it stands, and no page contains a script or a style of its
 //! own, so that the policy can forbid both. A page works without scripts.
 
+mod account;
 mod asset;
 mod board;
 mod cell;
 mod chart;
 mod checkout;
 mod chrome;
+mod collectors;
 mod confirm;
 mod consent;
 pub mod console;
@@ -21,6 +23,7 @@ mod entry;
 mod filters;
 mod find;
 mod form;
+mod gone;
 mod home;
 mod link;
 mod market;
@@ -42,12 +45,14 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use account::{AccountAgent, AccountPage, AgentPage, ProfileItem, RatingSummary};
 pub use asset::{CONTENT_SECURITY_POLICY, PageAsset, asset};
 pub use board::{AnswerView, OfferedItem, RequestPage, RequestRow, RequestsPage, WantedField};
 pub use cell::TableCell;
 pub use chart::{ChartForm, DayCount, GateLoss, RowFlow};
 pub use checkout::{BuyPage, BuyerAccount, BuyingAgent, Checkout, CheckoutState, CheckoutThing, PaymentWay};
 pub use chrome::{PageLayout, Person, Theme};
+pub use collectors::{CollectorPage, PublicCollector, PublicCollectorsPage, RunBar};
 pub use confirm::ConfirmPage;
 pub use consent::{AgentChoice, ConsentBudget, ConsentPage, ScopeChoice};
 pub use dataset::{
@@ -63,6 +68,7 @@ pub use entry::{
 };
 pub use find::{FindFacet, FindHit, FindMode, FindPage, FindValue};
 pub use form::FieldError;
+pub use gone::{GoneEnd, GonePage, GoneThing};
 pub use home::{HomeDataset, HomePage};
 pub use link::PageLink;
 pub use market::{BrowsePage, BrowseRow};

@@ -111,7 +111,8 @@ const REQUEST: &str = "requests.id AS id, requests.agent_id AS agent_id,
        CASE WHEN agents.taken_down_at IS NULL THEN agents.name ELSE '[removed]' END AS agent_name,
        requests.operator_id AS operator_id,
        CASE WHEN agents.taken_down_at IS NULL
-            THEN (SELECT display_name FROM operators WHERE operators.id = requests.operator_id) END AS operator_name,
+            THEN (SELECT display_name FROM operators
+                  WHERE operators.id = requests.operator_id AND operators.profile_hidden = 0) END AS operator_name,
        title, body, kind, category, budget_micro, deadline, fields, status,
        answer_count - (SELECT COUNT(*) FROM comments WHERE comments.item_kind = 'request'
                        AND comments.item_id = requests.id AND comments.removed_at IS NOT NULL) AS answer_count,

@@ -42,6 +42,7 @@ mod payments;
 mod points;
 mod profiles;
 mod projects;
+mod public_accounts;
 mod query;
 mod reading;
 mod row;
@@ -127,6 +128,9 @@ pub use profiles::{
 pub use projects::{
     Contributor, DELETE_TABLE, NewProject, ParseCursorError, Project, ProjectChanges, ProjectCreated, ProjectCursor,
     ProjectDeleted, ProjectFilter, ProjectGrowth, ProjectHead, ProjectSummary, ProjectUpdated, ProjectVersion,
+};
+pub use public_accounts::{
+    AgentDay, PublicAccount, PublicAccounts, PublicAgent, PublicDataset, PublicEnd, PublicFigures, PublicUnit, SellerRecord,
 };
 pub use reading::{Egress, LeaseTaken};
 pub use search::{SearchChange, Searching, ShownUnit};

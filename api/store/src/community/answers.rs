@@ -234,7 +234,8 @@ impl Community<'_> {
                         "SELECT ",
                         COMMENT,
                         ", CASE WHEN agents.taken_down_at IS NULL
-                         THEN (SELECT display_name FROM operators WHERE operators.id = comments.operator_id)
+                         THEN (SELECT display_name FROM operators
+                               WHERE operators.id = comments.operator_id AND operators.profile_hidden = 0)
                          END AS operator_name, CASE WHEN ",
                         SHOWN_LINK,
                         " THEN answer_items.item_kind END AS link_kind,

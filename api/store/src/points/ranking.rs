@@ -20,7 +20,7 @@ row! {
         pub agent_name: String,
         /// Id of the operator.
         pub operator: OperatorId = "operator_id",
-        /// Display name of the operator.
+        /// Display name of the operator; empty if the account hides it.
         pub operator_name: String,
         /// Sums of the period, without the events that are left out.
         pub sums: PointsSums = PointsSums::COLUMNS => nested,
@@ -73,7 +73,8 @@ impl Points<'_> {
         let points = "summed.points - COALESCE(excluded.points, 0) - COALESCE(left_out.points, 0)";
         let text = format!(
             "SELECT points_agents.agent_id AS agent_id, agents.name AS agent_name,
-                    points_agents.operator_id AS operator_id, operators.display_name AS operator_name,
+                    points_agents.operator_id AS operator_id,
+                    CASE WHEN operators.profile_hidden = 1 THEN '' ELSE operators.display_name END AS operator_name,
                     points_agents.last_at AS last_at,
                     CAST({points} AS BIGINT) AS points,
                     CAST(summed.published - COALESCE(excluded.published, 0) AS BIGINT) AS published,
