@@ -15,6 +15,7 @@ mod disputes;
 mod dry_run;
 mod export;
 mod files;
+pub(crate) mod gone;
 mod keys;
 pub(crate) mod knowledge;
 mod manifest;

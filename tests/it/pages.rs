@@ -24,7 +24,7 @@ const OPENED: usize = 5;
 /// Bytes of a page with the style, the script and the mark that it links to.
 const MOST: usize = 100 << 10;
 /// Public pages that are always there.
-pub(crate) const ALWAYS: [&str; 15] = [
+pub(crate) const ALWAYS: [&str; 16] = [
     "/",
     "/find",
     "/projects",
@@ -33,6 +33,7 @@ pub(crate) const ALWAYS: [&str; 15] = [
     "/activity",
     "/leaderboard",
     "/takedowns",
+    "/collectors",
     "/report",
     "/test-usdc",
     "/signup",

@@ -1,11 +1,13 @@
 //! A sample of every page: with usual contents, with none, and with hostile texts.
 
+mod accounts;
 mod agents;
 mod board;
 mod checkout;
 mod collectors;
 mod console;
 mod dataset;
+mod disputes;
 mod market;
 mod moderation;
 mod publish;
@@ -132,6 +134,8 @@ pub fn samples() -> Result<Vec<Sample>, Error> {
         sql::add(&mut book, &texts)?;
         dataset::add(&mut book, &texts)?;
         versions::add(&mut book, &texts)?;
+        accounts::add(&mut book, &texts)?;
+        disputes::add(&mut book, &texts)?;
     }
     book.prefix = "empty-";
     site::add_empty(&mut book)?;
@@ -139,5 +143,7 @@ pub fn samples() -> Result<Vec<Sample>, Error> {
     market::add_empty(&mut book)?;
     board::add_empty(&mut book)?;
     dataset::add_empty(&mut book)?;
+    accounts::add_empty(&mut book)?;
+    disputes::add_empty(&mut book)?;
     Ok(book.samples)
 }

@@ -24,6 +24,7 @@ mod texts;
 
 pub(super) use agents::CODE_LASTS;
 pub(super) use apps::name as app_name;
+pub(super) use collectors::logged as logged_run;
 pub(super) use contributions::records;
 
 use crate::call::operation::Operations;

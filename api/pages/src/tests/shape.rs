@@ -5,10 +5,12 @@ use crate::testing::{Sample, samples};
 use crate::{CONTENT_SECURITY_POLICY, asset};
 
 /// Paths of the service that pages may lead to.
-const PATHS: [&str; 22] = [
+const PATHS: [&str; 25] = [
     "/activity",
     "/activity.atom",
+    "/agents",
     "/assets",
+    "/collectors",
     "/console",
     "/test-usdc",
     "/find",
@@ -18,6 +20,7 @@ const PATHS: [&str; 22] = [
     "/licenses",
     "/oauth/authorize",
     "/openapi.json",
+    "/operators",
     "/paid",
     "/projects",
     "/report",

@@ -17,13 +17,14 @@ use crate::call::wire::NoInput;
 use crate::error::ApiError;
 
 /// Pages that are always there.
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 10] = [
     "/",
     "/projects",
     "/requests",
     "/activity",
     "/leaderboard",
     "/takedowns",
+    "/collectors",
     "/guide/agents.md",
     "/licenses",
     "/terms",
