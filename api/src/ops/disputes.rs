@@ -344,3 +344,6 @@ fn view(found: DisputedSale, operator: OperatorId) -> DisputeDetails {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod tests;

@@ -64,6 +64,20 @@ impl Market {
         };
         sale
     }
+
+    /// Buys another dataset of the seller for the default price, named for the time.
+    pub(crate) async fn buy_other(&self, store: &Store, now: i64) -> SaleId {
+        let item = paid_dataset(store, self.seller, &format!("other-{now}"), None, false).await;
+        let new = NewPurchase {
+            item: item.to_string(),
+            ..self.purchase(now)
+        };
+        let purchased = store.money().purchase(new).await.unwrap();
+        let Purchased::Bought(sale) = purchased else {
+            unreachable!("the credits cover it: {purchased:?}");
+        };
+        sale.id
+    }
 }
 
 /// A paid dataset with one merged version.
