@@ -58,7 +58,10 @@ pub(super) async fn page_layout(cx: &Cx) -> Result<pages::PageLayout, ApiError> 
         .iter()
         .filter(|claim| claim.status == ClaimStatus::Pending)
         .count();
-    let waiting = u64::try_from(pending).unwrap_or(u64::MAX).saturating_add(asked).saturating_add(disputed);
+    let waiting = u64::try_from(pending)
+        .unwrap_or(u64::MAX)
+        .saturating_add(asked)
+        .saturating_add(disputed);
     Ok(pages::PageLayout {
         attention: u32::try_from(waiting).unwrap_or(u32::MAX),
         ..view::page_layout(visit, person, &frame)

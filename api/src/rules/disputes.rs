@@ -104,7 +104,10 @@ pub(crate) async fn answer(cx: &Cx, id: DisputeId, words: &str) -> Result<(), Ap
     check_words("/answer", words)?;
     let letters = Some(letters::dispute_answered(id));
     let money = cx.app.store.money();
-    match money.dispute_reply(cx.the_operator()?, id, words, letters, cx.now).await? {
+    match money
+        .dispute_reply(cx.the_operator()?, id, words, letters, cx.now)
+        .await?
+    {
         DisputeReplied::Replied => Ok(()),
         DisputeReplied::Before => {
             let message = "the dispute was answered before, and an answer stays";
@@ -120,7 +123,10 @@ pub(crate) fn check_words(path: &str, words: &str) -> Result<(), ApiError> {
     // A browser sends each end of a line as two characters, of which it counts one.
     let length = words.chars().filter(|character| *character != '\r').count();
     if length > MAX_DISPUTE_CHARS {
-        return Err(ApiError::invalid(path, format!("must have at most {MAX_DISPUTE_CHARS} characters")));
+        return Err(ApiError::invalid(
+            path,
+            format!("must have at most {MAX_DISPUTE_CHARS} characters"),
+        ));
     }
     if words.trim().chars().count() < MIN_DISPUTE_CHARS {
         let problem = format!("must say something, in {MIN_DISPUTE_CHARS} characters or more");
@@ -183,7 +189,9 @@ async fn end(
             Err(ended())
         }
         DisputeResolved::NowhereToRefund => Err(ApiError::internal("a disputed sale has neither a buyer nor a wallet")),
-        DisputeResolved::Short => Err(ApiError::internal(format!("the accounts do not cover the dispute {id}"))),
+        DisputeResolved::Short => Err(ApiError::internal(format!(
+            "the accounts do not cover the dispute {id}"
+        ))),
         DisputeResolved::Uncovered => Err(ApiError::unavailable(
             "the treasury does not cover the refund beside what is on its way out of it; the dispute stays open",
         )),

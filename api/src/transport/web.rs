@@ -60,7 +60,8 @@ pub(crate) fn refusal(
             // Nobody opens, answers or decides a dispute by coming back, so the page of the form is asked for again.
             let of_dispute = visit.path.strip_suffix("/answer").unwrap_or(&visit.path);
             let of_dispute = Some(of_dispute).filter(|path| {
-                path.starts_with("/console/disputes/") || path.starts_with("/console/sales/") && path.ends_with("/dispute")
+                path.starts_with("/console/disputes/")
+                    || path.starts_with("/console/sales/") && path.ends_with("/dispute")
             });
             question.or(of_dispute).unwrap_or(CONSOLE)
         };

@@ -108,12 +108,12 @@ pub use moderation::{
 pub use money::{
     APPROVAL_LASTS, APPROVAL_LETTERS_A_DAY, ApprovalLetter, Approved, ArchiveProof, Balances, Bought, CheckTerms,
     ClosedDay, DISPUTE_ANSWER_WINDOW, DeniedApproval, Dispute, DisputeDecision, DisputeLetters, DisputeOpened,
-    DisputeOpener, DisputeReplied, DisputeResolution, DisputeResolved, DisputeSide, DisputedSale, EgressLease, EgressLeased,
-    Entry, EntryCursor, EntryFilter, Granted, LedgerMovement, MAX_WAITING_APPROVALS, Money, MoneyFault, MonthArchived,
-    NewDeposit, NewDispute, NewGrant, NewNo, NewPayout, NewPersonAsk, NewPurchase, NewPurchaseAsk, NewYes, Offer,
-    Payable, PaymentReceiptText, PayoutPicked, PayoutRow, PayoutState, PersonAsked, PurchaseApproval, Purchased, Sale,
-    SaleFacts, SaleState, SaleTerms, Seal, SealedMovement, Seller, Settled, Settlement, SpendCapped, SpendLimits,
-    SpendOwner, Spender, Spending, StorageCharged, Treasury, WalletRefund,
+    DisputeOpener, DisputeReplied, DisputeResolution, DisputeResolved, DisputeSide, DisputedSale, EgressLease,
+    EgressLeased, Entry, EntryCursor, EntryFilter, Granted, LedgerMovement, MAX_WAITING_APPROVALS, Money, MoneyFault,
+    MonthArchived, NewDeposit, NewDispute, NewGrant, NewNo, NewPayout, NewPersonAsk, NewPurchase, NewPurchaseAsk,
+    NewYes, Offer, Payable, PaymentReceiptText, PayoutPicked, PayoutRow, PayoutState, PersonAsked, PurchaseApproval,
+    Purchased, Sale, SaleFacts, SaleState, SaleTerms, Seal, SealedMovement, Seller, Settled, Settlement, SpendCapped,
+    SpendLimits, SpendOwner, Spender, Spending, StorageCharged, Treasury, WalletRefund,
 };
 pub use outcomes::{Applied, OutcomeRow};
 pub use payments::{
@@ -130,7 +130,8 @@ pub use projects::{
     ProjectDeleted, ProjectFilter, ProjectGrowth, ProjectHead, ProjectSummary, ProjectUpdated, ProjectVersion,
 };
 pub use public_accounts::{
-    AgentDay, PublicAccount, PublicAccounts, PublicAgent, PublicDataset, PublicEnd, PublicFigures, PublicUnit, SellerRecord,
+    AgentDay, PublicAccount, PublicAccounts, PublicAgent, PublicDataset, PublicEnd, PublicFigures, PublicUnit,
+    SellerRecord,
 };
 pub use reading::{Egress, LeaseTaken};
 pub use search::{SearchChange, Searching, ShownUnit};

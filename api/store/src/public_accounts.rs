@@ -163,8 +163,7 @@ pub enum PublicEnd {
 const LIVE: &str =
     "chains.versions > 0 AND chains.retired_at IS NULL AND chains.taken_down_at IS NULL AND chains.erased_at IS NULL";
 /// Condition of datasets that anybody finds.
-const OPEN: &str =
-    "projects.visibility = 'public' AND projects.taken_down_at IS NULL AND projects.deleted_at IS NULL";
+const OPEN: &str = "projects.visibility = 'public' AND projects.taken_down_at IS NULL AND projects.deleted_at IS NULL";
 
 impl PublicAccounts<'_> {
     /// Returns an account that has verified its address.
@@ -426,7 +425,10 @@ impl PublicAccounts<'_> {
         if texts(&[("id", id)]).is_err() {
             return Ok(None);
         }
-        let row = sql!("SELECT removed_at FROM requests WHERE id = $1 AND removed_at IS NOT NULL", id);
+        let row = sql!(
+            "SELECT removed_at FROM requests WHERE id = $1 AND removed_at IS NOT NULL",
+            id
+        );
         self.0
             .read(async {
                 let row = row.row_if_any(&mut self.0.readers()).await?;

@@ -6,7 +6,9 @@ use anyhow::{Context, bail};
 use api::rules::disputes::{ADMIN_ACTOR, refund_of};
 use api::rules::letters;
 use serde_json::json;
-use store::{DisputeDecision, DisputeOpened, DisputeResolution, DisputeResolved, Granted, NewDispute, NewGrant, Sale, Store};
+use store::{
+    DisputeDecision, DisputeOpened, DisputeResolution, DisputeResolved, Granted, NewDispute, NewGrant, Sale, Store,
+};
 use types::money::MicroUsdc;
 use types::{Clock, DisputeId, LedgerEventId, SaleId};
 

@@ -126,7 +126,11 @@ impl DisputeView {
         let buyer = self.reader == DisputeReader::Buyer;
         match self.state {
             DisputeState::Open if self.reply.is_some() => {
-                let words = if self.is_administrator() { "decide" } else { "waits for a decision" };
+                let words = if self.is_administrator() {
+                    "decide"
+                } else {
+                    "waits for a decision"
+                };
                 (words.to_owned(), StateMark::Live)
             }
             DisputeState::Open => {
@@ -289,7 +293,10 @@ impl Attention {
         Self {
             mark: StateMark::Hold,
             word: "dispute".to_owned(),
-            what: format!("A dispute about {} waits for a decision", isolate(dispute.shown_title())),
+            what: format!(
+                "A dispute about {} waits for a decision",
+                isolate(dispute.shown_title())
+            ),
             detail: match dispute.reply {
                 Some(_) => "The seller has answered.".to_owned(),
                 None => "The seller has not answered yet.".to_owned(),

@@ -26,7 +26,11 @@ pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         "collectors",
         &PublicCollectorsPage {
             chrome: visitor("/collectors"),
-            rows: vec![collector(texts, 0, false), collector(texts, 3, false), collector(texts, 0, true)],
+            rows: vec![
+                collector(texts, 0, false),
+                collector(texts, 3, false),
+                collector(texts, 0, true),
+            ],
             new_rows: 1_204,
         },
     )?;

@@ -23,7 +23,11 @@ fn dispute(texts: &Texts, number: u8, reader: DisputeReader, state: DisputeState
         id: DisputeId::from_bytes([number; 16]),
         sale: SaleId::from_bytes([number; 16]),
         reader,
-        kind: if number.is_multiple_of(2) { ItemKind::Unit } else { ItemKind::Dataset },
+        kind: if number.is_multiple_of(2) {
+            ItemKind::Unit
+        } else {
+            ItemKind::Dataset
+        },
         title: texts.text.clone(),
         href: "/projects/tide-levels".to_owned(),
         version: 1_242,
@@ -75,7 +79,10 @@ pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     };
     let to_decide = dispute(texts, 9, DisputeReader::Administrator, DisputeState::Open);
     book.add("console-disputes", &list(None, true))?;
-    book.add("console-disputes-administrator", &list(Some(vec![to_decide.clone()]), false))?;
+    book.add(
+        "console-disputes-administrator",
+        &list(Some(vec![to_decide.clone()]), false),
+    )?;
     let page = |dispute: DisputeView, decides: bool| DisputePage {
         chrome: person(PATH, texts, 1),
         dispute,
@@ -122,8 +129,14 @@ pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         errors,
     };
     book.add("console-dispute-decide", &decide(None, Vec::new()))?;
-    let wrong = vec![FieldError::new("end", "Must be chosen."), FieldError::new("words", "Must say something.")];
-    book.add("console-dispute-decide-refused", &decide(Some(DisputeState::Released), wrong))
+    let wrong = vec![
+        FieldError::new("end", "Must be chosen."),
+        FieldError::new("words", "Must say something."),
+    ];
+    book.add(
+        "console-dispute-decide-refused",
+        &decide(Some(DisputeState::Released), wrong),
+    )
 }
 
 pub(super) fn add_empty(book: &mut Book) -> Result<(), Error> {

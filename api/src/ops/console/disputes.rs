@@ -45,7 +45,11 @@ pub(super) fn add(table: &mut Operations) {
     table.add(page("dispute_page", ONE, "A dispute"), &[], show);
     table.add(page("open_dispute_page", OPEN, "Dispute a purchase"), &[], ask);
     table.add(sent("open_dispute_form", OPEN, "Opens a dispute"), &[], open);
-    let answer_form = sent("answer_dispute_form", "/console/disputes/{id}/answer", "Answers a dispute");
+    let answer_form = sent(
+        "answer_dispute_form",
+        "/console/disputes/{id}/answer",
+        "Answers a dispute",
+    );
     table.add(answer_form, &[], answer);
     table.add(
         page("refund_dispute_page", REFUND, "Give the price of a sale back"),
@@ -144,9 +148,7 @@ async fn list(cx: Cx, input: DisputesPageQuery) -> Result<PageResponse, ApiError
     let next = take_page(&mut found, PAGE_ROWS).map(|last| format!("{LIST}?cursor={}", last.dispute.id));
     let to_decide = if before.is_none() && disputes::is_administrator(&cx).await? {
         let open = cx.app.store.money().disputes_to_decide(TO_DECIDE).await?;
-        let views = open
-            .into_iter()
-            .map(|found| view(found, DisputeReader::Administrator));
+        let views = open.into_iter().map(|found| view(found, DisputeReader::Administrator));
         Some(views.collect())
     } else {
         None
@@ -171,7 +173,10 @@ pub(super) async fn attention(cx: &Cx, operator: OperatorId) -> Result<Vec<Atten
     let money = cx.app.store.money();
     let sold = money.disputes_of(operator, DisputeSide::Seller, None, OF_MONEY).await?;
     let sold = sold.into_iter().map(|found| view(found, DisputeReader::Seller));
-    let mut items: Vec<_> = sold.filter(DisputeView::asks).map(|view| Attention::dispute(&view)).collect();
+    let mut items: Vec<_> = sold
+        .filter(DisputeView::asks)
+        .map(|view| Attention::dispute(&view))
+        .collect();
     if disputes::is_administrator(cx).await? {
         let open = money.disputes_to_decide(OF_MONEY).await?;
         let open = open.into_iter().filter(|found| found.side_of(operator).is_none());

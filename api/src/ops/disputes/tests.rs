@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::testing::browser::form;
-use crate::testing::{Browser, EMAIL, Got, Service};
+use crate::testing::browser::{Browser, EMAIL, form};
+use crate::testing::{Got, Service};
 
 /// A seller, and a buyer who has bought a version and signed in.
 struct Scene {
@@ -57,7 +57,10 @@ async fn a_dispute_has_two_sides_and_is_missing_for_others() {
     let scene = Scene::start().await;
     let service = &scene.service;
     let body = json!({"saleId": scene.sale, "reason": "It is not what the readme says."});
-    assert_eq!(code(&scene.post("/disputes", &scene.seller, &body).await), (404, json!("not_found")));
+    assert_eq!(
+        code(&scene.post("/disputes", &scene.seller, &body).await),
+        (404, json!("not_found"))
+    );
     for reason in ["", "too short", "          "] {
         let body = json!({"saleId": scene.sale, "reason": reason});
         let refused = scene.post("/disputes", &scene.buyer, &body).await;
@@ -68,7 +71,12 @@ async fn a_dispute_has_two_sides_and_is_missing_for_others() {
     let dispute = opened.json();
     let id = dispute["id"].as_str().unwrap();
     assert_eq!(
-        (&dispute["side"], &dispute["state"], &dispute["openedBy"], &dispute["dataset"]),
+        (
+            &dispute["side"],
+            &dispute["state"],
+            &dispute["openedBy"],
+            &dispute["dataset"]
+        ),
         (&json!("buyer"), &json!("open"), &json!("buyer"), &json!("weather"))
     );
     assert!(dispute.get("shareMicro").is_none(), "{dispute}");
@@ -76,7 +84,10 @@ async fn a_dispute_has_two_sides_and_is_missing_for_others() {
     assert_eq!((again.status.as_u16(), &again.json()["id"]), (200, &json!(id)));
     let path = format!("/disputes/{id}");
     let seen = service.get(&path, Some(&scene.seller)).await.json();
-    assert_eq!((&seen["side"], &seen["shareMicro"]), (&json!("seller"), &json!(380_000)));
+    assert_eq!(
+        (&seen["side"], &seen["shareMicro"]),
+        (&json!("seller"), &json!(380_000))
+    );
     let stranger = service.operator_at("eve@example.org").await;
     assert_eq!(service.get(&path, Some(&stranger)).await.status, 404);
     assert_eq!(service.get(&path, None).await.status, 401);
@@ -97,7 +108,10 @@ async fn a_dispute_has_two_sides_and_is_missing_for_others() {
     assert_eq!(scene.post(&answer, &scene.buyer, &words).await.status, 404);
     for _ in 0..2 {
         let answered = scene.post(&answer, &scene.seller, &words).await;
-        assert_eq!((answered.status.as_u16(), &answered.json()["answer"]), (200, &words["answer"]));
+        assert_eq!(
+            (answered.status.as_u16(), &answered.json()["answer"]),
+            (200, &words["answer"])
+        );
     }
     let other = json!({"answer": "And something else beside that."});
     let refused = scene.post(&answer, &scene.seller, &other).await;
@@ -141,21 +155,38 @@ async fn a_person_opens_a_dispute_from_the_receipt_and_sees_how_it_stands() {
     assert!(page.contains("Open the dispute"), "{page}");
     let token = browser.form_token().await;
     // What was typed comes back with what is wrong.
-    let short = browser.post(&path, &form(&[("form_token", &token), ("reason", "<i>bad</i>")])).await;
+    let short = browser
+        .post(&path, &form(&[("form_token", &token), ("reason", "<i>bad</i>")]))
+        .await;
     assert_eq!(short.status, 303, "ten characters are enough: {}", short.text());
     let place = short.headers["location"].to_str().unwrap().to_owned();
-    let again = browser.post(&path, &form(&[("form_token", &token), ("reason", "sent twice")])).await;
+    let again = browser
+        .post(&path, &form(&[("form_token", &token), ("reason", "sent twice")]))
+        .await;
     assert_eq!(again.headers["location"].to_str().unwrap(), place);
     let shown = browser.get(&place).await.text();
-    assert!(shown.contains("&#60;i&#62;bad&#60;/i&#62;") && !shown.contains("<i>bad"), "{shown}");
-    assert!(!shown.contains("Send the answer") && !shown.contains("/decide"), "{shown}");
+    assert!(
+        shown.contains("&#60;i&#62;bad&#60;/i&#62;") && !shown.contains("<i>bad"),
+        "{shown}"
+    );
+    assert!(
+        !shown.contains("Send the answer") && !shown.contains("/decide"),
+        "{shown}"
+    );
     assert_eq!(browser.get(&path).await.headers["location"].to_str().unwrap(), place);
     assert!(browser.get(&receipt).await.text().contains("How it stands"));
     let list = browser.get("/console/disputes").await.text();
-    assert!(list.contains(&format!("href=\"{place}\"")) && !list.contains("To decide"), "{list}");
+    assert!(
+        list.contains(&format!("href=\"{place}\"")) && !list.contains("To decide"),
+        "{list}"
+    );
     // The forms of the seller and of the administrator are nothing to the buyer.
     for form_path in ["answer", "refund", "decide"] {
-        let fields = form(&[("form_token", &token), ("answer", "an answer of mine"), ("end", "refund")]);
+        let fields = form(&[
+            ("form_token", &token),
+            ("answer", "an answer of mine"),
+            ("end", "refund"),
+        ]);
         let fields = match form_path {
             "answer" => form(&[("form_token", &token), ("answer", "an answer of mine")]),
             "refund" => form(&[("form_token", &token)]),
@@ -165,11 +196,18 @@ async fn a_person_opens_a_dispute_from_the_receipt_and_sees_how_it_stands() {
         assert_eq!(refused.status, 404, "{form_path}: {}", refused.text());
     }
     // Without the token, and from an earlier session, nothing happens.
-    let bare = browser.post(&format!("{place}/answer"), "answer=an+answer+of+mine").await;
+    let bare = browser
+        .post(&format!("{place}/answer"), "answer=an+answer+of+mine")
+        .await;
     assert_eq!(bare.status, 403);
     // Who is signed out is led to the page of the dispute.
     let signed_out = Browser::signed_out(&scene.service);
-    let led = signed_out.post(&format!("{place}/answer"), "answer=an+answer+of+mine").await;
+    let led = signed_out
+        .post(&format!("{place}/answer"), "answer=an+answer+of+mine")
+        .await;
     let next = led.headers["location"].to_str().unwrap();
-    assert_eq!((led.status.as_u16(), next), (303, format!("/signin?next={place}").as_str()));
+    assert_eq!(
+        (led.status.as_u16(), next),
+        (303, format!("/signin?next={place}").as_str())
+    );
 }

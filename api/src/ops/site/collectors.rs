@@ -86,7 +86,9 @@ async fn view(cx: &Cx, collector: &Collector, runs: &[CollectorRun]) -> Result<P
         runs: runs.iter().rev().map(bar).collect(),
         last_good: good.map(|run| (run.started_at, run.counts.added)),
         rows: dataset.map(|dataset| dataset.record_count),
-        reason: failure.and_then(|run| run.reason.as_ref()).map(|(_, message)| message.clone()),
+        reason: failure
+            .and_then(|run| run.reason.as_ref())
+            .map(|(_, message)| message.clone()),
     })
 }
 

@@ -80,7 +80,10 @@ pub async fn a_buyer_opens_one_dispute_of_a_sale(url: &str) {
         }),
         ..raised(&market, sale.id, 20)
     };
-    assert_eq!(store.money().dispute_open(theirs).await.unwrap(), DisputeOpened::Missing);
+    assert_eq!(
+        store.money().dispute_open(theirs).await.unwrap(),
+        DisputeOpened::Missing
+    );
     let new = raised(&market, sale.id, 20);
     let id = new.id;
     let opened = store.money().dispute_open(new).await.unwrap();
@@ -121,7 +124,10 @@ pub async fn a_buyer_opens_one_dispute_of_a_sale(url: &str) {
     let again = money.dispute_open(raised(&market, sale.id, 50)).await.unwrap();
     assert_eq!(again, DisputeOpened::Before(id));
     let (_, by_administrator) = dispute(&store, sale.id, 60).await;
-    assert!(matches!(by_administrator, DisputeOpened::Opened(_)), "{by_administrator:?}");
+    assert!(
+        matches!(by_administrator, DisputeOpened::Opened(_)),
+        "{by_administrator:?}"
+    );
     // After the window nobody opens one.
     let late = market.buy_other(&store, 70).await;
     let refused = money.dispute_open(raised(&market, late, 71 + WEEK)).await.unwrap();
@@ -169,22 +175,37 @@ pub async fn a_seller_answers_once_or_gives_the_price_back(url: &str) {
     assert_eq!(money.disputes_unanswered(market.buyer).await.unwrap(), 0);
     let reply = async |operator: OperatorId, words: &'static str, now: i64| {
         let money = store.money();
-        money.dispute_reply(operator, id, words, letters("answered"), at(now)).await.unwrap()
+        money
+            .dispute_reply(operator, id, words, letters("answered"), at(now))
+            .await
+            .unwrap()
     };
     assert_eq!(reply(market.buyer, "not mine", 30).await, DisputeReplied::Missing);
     // The deadline is over, and an answer counts all the same.
     let late = 30 + 4 * 86_400;
     assert_eq!(reply(seller, "the readme says so", late).await, DisputeReplied::Replied);
-    assert_eq!(reply(seller, "the readme says so", late + 1).await, DisputeReplied::Replied);
-    assert_eq!(reply(seller, "or something else", late + 2).await, DisputeReplied::Before);
+    assert_eq!(
+        reply(seller, "the readme says so", late + 1).await,
+        DisputeReplied::Replied
+    );
+    assert_eq!(
+        reply(seller, "or something else", late + 2).await,
+        DisputeReplied::Before
+    );
     let answered = "answered".to_owned();
-    assert_eq!(told(&store).await, [(None, answered.clone()), (Some(market.buyer), answered)]);
+    assert_eq!(
+        told(&store).await,
+        [(None, answered.clone()), (Some(market.buyer), answered)]
+    );
     assert_eq!(money.disputes_unanswered(seller).await.unwrap(), 0);
     // A share under dispute is not released, however late it is.
     assert_eq!(money.release(super::money::ASSET, at(20 * WEEK), 9).await.unwrap(), 0);
     assert_eq!(balances(&store, seller).await.disputed.0, 380_000);
 
-    let not_theirs = money.dispute_resolve(given_back(id, market.buyer, late + 3)).await.unwrap();
+    let not_theirs = money
+        .dispute_resolve(given_back(id, market.buyer, late + 3))
+        .await
+        .unwrap();
     assert_eq!(not_theirs, DisputeResolved::Missing);
     let ended = money.dispute_resolve(given_back(id, seller, late + 4)).await.unwrap();
     assert!(matches!(ended, DisputeResolved::Resolved(sale) if sale.state == SaleState::Refunded));
@@ -234,7 +255,10 @@ pub async fn each_side_lists_its_disputes(url: &str) {
         assert_eq!(page(None, 2).await, ids[..2]);
         assert_eq!(page(Some(ids[1]), 2).await, ids[2..]);
     }
-    let none = money.disputes_of(market.buyer, DisputeSide::Seller, None, 9).await.unwrap();
+    let none = money
+        .disputes_of(market.buyer, DisputeSide::Seller, None, 9)
+        .await
+        .unwrap();
     assert_eq!(none, []);
     sound(&store).await;
 }

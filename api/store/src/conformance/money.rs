@@ -9,9 +9,9 @@ use types::{AgentId, DatasetId, DisputeId, LedgerEventId, OperatorId, SaleId, Ve
 
 use super::fixture::{World, agent, at, merged, new_project, open, operator, outcome, project, race};
 use crate::{
-    Balances, CheckTerms, DisputeDecision, DisputeOpened, DisputeResolution, DisputeResolved, EntryCursor, EntryFilter, Granted,
-    MoneyFault, NewContribution, NewDispute, NewGrant, NewProject, NewPurchase, NewPurchaseAsk, ProjectChanges,
-    Purchased, Sale, SaleState, SaleTerms, Store, WalletRefund,
+    Balances, CheckTerms, DisputeDecision, DisputeOpened, DisputeResolution, DisputeResolved, EntryCursor, EntryFilter,
+    Granted, MoneyFault, NewContribution, NewDispute, NewGrant, NewProject, NewPurchase, NewPurchaseAsk,
+    ProjectChanges, Purchased, Sale, SaleState, SaleTerms, Store, WalletRefund,
 };
 
 /// Asset of the ledger in these scenarios.

@@ -210,7 +210,11 @@ impl Money<'_> {
                 if let Some(letters) = &new.letters {
                     // Who opened it knows.
                     let buyer = sale.buyer.filter(|_| new.opener.is_none());
-                    let told = [Some(Told::Operator(sale.seller)), buyer.map(Told::Operator), Some(Told::Administrator)];
+                    let told = [
+                        Some(Told::Operator(sale.seller)),
+                        buyer.map(Told::Operator),
+                        Some(Told::Administrator),
+                    ];
                     letters.send(cx, new.id, "opened", told, new.now).await?;
                 }
                 Ok(Change::Keep(DisputeOpened::Opened(sale)))
@@ -413,9 +417,13 @@ async fn insert(cx: &mut AnyConnection, new: &NewDispute, sale: &Sale) -> Result
 
 /// Gives the disputes of a sale to the operator that the sale is of from now on.
 pub(super) async fn adopt(cx: &mut AnyConnection, sale: SaleId, buyer: OperatorId) -> Result<(), Error> {
-    sql!("UPDATE disputes SET buyer_operator = $2 WHERE sale_id = $1", sale, buyer)
-        .run(cx)
-        .await?;
+    sql!(
+        "UPDATE disputes SET buyer_operator = $2 WHERE sale_id = $1",
+        sale,
+        buyer
+    )
+    .run(cx)
+    .await?;
     Ok(())
 }
 

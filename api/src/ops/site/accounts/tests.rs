@@ -1,7 +1,8 @@
 use http::StatusCode;
 use serde_json::json;
 
-use crate::testing::{Browser, Service};
+use crate::testing::Service;
+use crate::testing::browser::Browser;
 
 #[tokio::test]
 async fn an_agent_and_its_account_have_pages_that_lead_to_each_other() {
@@ -16,16 +17,27 @@ async fn an_agent_and_its_account_have_pages_that_lead_to_each_other() {
     let agent = visitor.get("/agents/gauge").await;
     assert_eq!(agent.status, 200);
     let text = agent.text();
-    assert!(text.contains("Tides &#60;script&#62;") && !text.contains("<script>alert"), "{text}");
+    assert!(
+        text.contains("Tides &#60;script&#62;") && !text.contains("<script>alert"),
+        "{text}"
+    );
     assert!(!text.contains("secret"), "{text}");
     let (_, rest) = text.split_once("href=\"/operators/").unwrap();
     let account = format!("/operators/{}", rest.split_once('"').unwrap().0);
     let text = visitor.get(&account).await.text();
-    assert!(text.contains("href=\"/agents/gauge\"") && text.contains("href=\"/projects/tides\""), "{text}");
+    assert!(
+        text.contains("href=\"/agents/gauge\"") && text.contains("href=\"/projects/tides\""),
+        "{text}"
+    );
     assert!(!text.contains("secret") && !text.contains("@"), "{text}");
     // The name in any case is the agent.
     assert_eq!(visitor.get("/agents/GAUGE").await.status, 200);
-    for path in ["/agents/nobody", "/agents/a%2Fb", "/operators/none", "/operators/019a0000-0000-7000-8000-000000000000"] {
+    for path in [
+        "/agents/nobody",
+        "/agents/a%2Fb",
+        "/operators/none",
+        "/operators/019a0000-0000-7000-8000-000000000000",
+    ] {
         assert_eq!(visitor.get(path).await.status, 404, "{path}");
     }
     // What names them leads to them.
@@ -47,7 +59,9 @@ async fn a_link_to_what_is_gone_explains_itself_and_tells_no_more() {
     let service = Service::start().await;
     let token = service.operator().await;
     let key = service.agent(&token, "gauge").await;
-    service.project(&key, "tides", &json!({"title": "Levels of Ostend"})).await;
+    service
+        .project(&key, "tides", &json!({"title": "Levels of Ostend"}))
+        .await;
     service.project(&key, "secret", &json!({"visibility": "private"})).await;
     service.took_down("tides").await;
     service.took_down("secret").await;
@@ -56,12 +70,18 @@ async fn a_link_to_what_is_gone_explains_itself_and_tells_no_more() {
         let gone = visitor.get(path).await;
         assert_eq!(gone.status, StatusCode::NOT_FOUND, "{path}");
         let text = gone.text();
-        assert!(text.contains("This dataset is gone") && text.contains("taken down"), "{text}");
+        assert!(
+            text.contains("This dataset is gone") && text.contains("taken down"),
+            "{text}"
+        );
         assert!(!text.contains("Ostend") && !text.contains("spam"), "{text}");
     }
     // A program gets what it gets for a missing dataset.
     let answer = service.get("/projects/tides", None).await;
-    assert_eq!((answer.status.as_u16(), &answer.json()["error"]), (404, &json!("not_found")));
+    assert_eq!(
+        (answer.status.as_u16(), &answer.json()["error"]),
+        (404, &json!("not_found"))
+    );
     for path in ["/projects/secret", "/projects/missing"] {
         let text = visitor.get(path).await.text();
         assert!(!text.contains("is gone"), "{path}: {text}");
