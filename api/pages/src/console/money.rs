@@ -6,6 +6,7 @@ use askama::Template;
 use types::money::MicroUsdc;
 use types::{ApprovalId, SaleId};
 
+use super::DisputesPart;
 use crate::chrome::{PageLayout, Theme};
 use crate::filters;
 use crate::spend::SpendRow;
@@ -17,6 +18,8 @@ use crate::time::Instant;
 pub struct MoneyPage {
     /// Frame of the page.
     pub chrome: PageLayout,
+    /// Newest disputes of what the account sold and bought.
+    pub disputes: DisputesPart,
     /// Shares that wait for a payout.
     pub payable: i64,
     /// Shares within the dispute window.

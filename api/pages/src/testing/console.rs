@@ -120,6 +120,7 @@ fn money(texts: &Texts) -> MoneyPage {
     };
     MoneyPage {
         chrome: person("/console/money", texts, 3),
+        disputes: super::disputes::some(texts),
         payable: 12_360_000,
         held: 3_070_000,
         disputed: 730_000,

@@ -48,7 +48,7 @@ fn dispute(texts: &Texts, number: u8, reader: DisputeReader, state: DisputeState
 }
 
 /// Returns disputes of an account, in every state.
-fn some(texts: &Texts) -> DisputesPart {
+pub(super) fn some(texts: &Texts) -> DisputesPart {
     let answered = DisputeView {
         reply: Some((time(ago(20)), texts.text.clone())),
         ..dispute(texts, 2, DisputeReader::Seller, DisputeState::Open)

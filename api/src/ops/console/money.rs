@@ -126,6 +126,7 @@ async fn show(cx: Cx, input: MonthChoice) -> Result<PageResponse, ApiError> {
     };
     PageResponse::page(&MoneyPage {
         chrome: page_layout(&cx).await?,
+        disputes: super::disputes::newest(&cx, operator).await?,
         payable: balances.payable.0,
         held: balances.held.0,
         disputed: balances.disputed.0,
