@@ -25,7 +25,7 @@ use crate::writer::Change;
 mod letters;
 mod sides;
 
-use letters::Told;
+use letters::LetterReader;
 
 pub use letters::DisputeLetters;
 pub use sides::{DisputeReplied, DisputeSide, DisputedSale};
@@ -211,9 +211,9 @@ impl Money<'_> {
                     // Who opened it knows.
                     let buyer = sale.buyer.filter(|_| new.opener.is_none());
                     let told = [
-                        Some(Told::Operator(sale.seller)),
-                        buyer.map(Told::Operator),
-                        Some(Told::Administrator),
+                        Some(LetterReader::Operator(sale.seller)),
+                        buyer.map(LetterReader::Operator),
+                        Some(LetterReader::Administrator),
                     ];
                     letters.send(cx, new.id, "opened", told, new.now).await?;
                 }
@@ -323,7 +323,11 @@ impl Money<'_> {
                     unreward(cx, &sale, now).await?;
                 }
                 if let Some(letters) = &letters {
-                    let told = [Some(Told::Operator(sale.seller)), sale.buyer.map(Told::Operator), None];
+                    let told = [
+                        Some(LetterReader::Operator(sale.seller)),
+                        sale.buyer.map(LetterReader::Operator),
+                        None,
+                    ];
                     letters.send(cx, id, "decided", told, now).await?;
                 }
                 Ok(Change::Keep(DisputeResolved::Resolved(sale)))

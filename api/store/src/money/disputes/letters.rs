@@ -19,7 +19,7 @@ pub struct DisputeLetters {
 
 /// Reader of a letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum LetterReader {
     /// The person of an operator.
     Operator(OperatorId),
     /// The administrator of the service.
@@ -33,7 +33,7 @@ impl DisputeLetters {
         cx: &mut AnyConnection,
         dispute: DisputeId,
         step: &str,
-        readers: [Option<Told>; 3],
+        readers: [Option<LetterReader>; 3],
         now: Timestamp,
     ) -> Result<(), Error> {
         for (place, reader) in readers.into_iter().enumerate() {
@@ -43,8 +43,8 @@ impl DisputeLetters {
                 kind: self.kind.clone(),
                 dedupe: None,
                 operator: match reader {
-                    Told::Operator(operator) => Some(operator),
-                    Told::Administrator => None,
+                    LetterReader::Operator(operator) => Some(operator),
+                    LetterReader::Administrator => None,
                 },
                 payload: self.payload.clone(),
                 due_at: now,

@@ -5,7 +5,7 @@
 use types::vocabulary::DisputeState;
 use types::{DisputeId, OperatorId, SaleId, Timestamp};
 
-use super::letters::Told;
+use super::letters::LetterReader;
 use super::{Dispute, DisputeLetters};
 use crate::Error;
 use crate::money::{Money, Sale};
@@ -107,7 +107,11 @@ impl Money<'_> {
                 if let Some(row) = row {
                     if let Some(letters) = &letters {
                         let buyer = row.get::<Option<OperatorId>>("buyer_operator")?;
-                        let told = [None, buyer.map(Told::Operator), Some(Told::Administrator)];
+                        let told = [
+                            None,
+                            buyer.map(LetterReader::Operator),
+                            Some(LetterReader::Administrator),
+                        ];
                         letters.send(cx, id, "answered", told, now).await?;
                     }
                     return Ok(Change::Keep(DisputeReplied::Replied));
