@@ -12,11 +12,11 @@ use crate::{
 
 const WEEK: i64 = 7 * 86_400;
 
-fn letters(word: &str) -> Option<DisputeLetters> {
-    Some(DisputeLetters {
+fn letters(word: &str) -> DisputeLetters {
+    DisputeLetters {
         kind: "mail".to_owned(),
         payload: word.to_owned(),
-    })
+    }
 }
 
 /// A dispute that the buyer's agent opens.
@@ -31,7 +31,7 @@ fn raised(market: &Market, sale: SaleId, now: i64) -> NewDispute {
             operator: market.buyer,
             agent: Some(market.buyers_agent),
         }),
-        letters: letters("opened"),
+        letters: Some(letters("opened")),
         now: at(now),
     }
 }
@@ -45,7 +45,7 @@ fn given_back(id: DisputeId, seller: OperatorId, now: i64) -> DisputeDecision {
         by: "seller".to_owned(),
         seller: Some(seller),
         answer: String::new(),
-        letters: letters("decided"),
+        letters: Some(letters("decided")),
         now: at(now),
     }
 }
@@ -176,7 +176,7 @@ pub async fn a_seller_answers_once_or_gives_the_price_back(url: &str) {
     let reply = async |operator: OperatorId, words: &'static str, now: i64| {
         let money = store.money();
         money
-            .dispute_reply(operator, id, words, letters("answered"), at(now))
+            .dispute_reply(operator, id, words, Some(letters("answered")), at(now))
             .await
             .unwrap()
     };

@@ -279,32 +279,8 @@ impl Money<'_> {
                     return Ok(Change::Undo(DisputeResolved::Ended));
                 };
                 let sale = Sale::of(&row)?;
-                let key = id.to_string();
-                let is_trial = sale.paid_with == PaidWith::Given;
-                let movement = match (&resolution, sale.buyer) {
-                    (Resolution::Release, _) if is_trial => None,
-                    (Resolution::Release, _) => {
-                        let within = sale.state == SaleState::Held;
-                        Some(Event::dispute_lost(&key, sale.seller, sale.share, within))
-                    }
-                    (Resolution::Refund { .. }, Some(buyer)) if is_trial => {
-                        Some(Event::trial_dispute_won(&key, buyer, sale.price))
-                    }
-                    (Resolution::Refund { wallet: None }, Some(buyer)) => {
-                        Some(Event::dispute_won(&key, sale.seller, Some(buyer), sale.split()))
-                    }
-                    (Resolution::Refund { wallet: Some(refund) }, _) => {
-                        // The stored wallet begins with its network.
-                        let address = sale.wallet.as_deref().and_then(|wallet| wallet.rsplit_once(':'));
-                        let Some((_, address)) = address else {
-                            return Ok(Change::Undo(DisputeResolved::NowhereToRefund));
-                        };
-                        queue_refund(cx, refund, &sale.asset, address, sale.price, now).await?;
-                        Some(Event::dispute_won(&key, sale.seller, None, sale.split()))
-                    }
-                    (Resolution::Refund { .. }, None) => {
-                        return Ok(Change::Undo(DisputeResolved::NowhereToRefund));
-                    }
+                let DisputeMovement::With(movement) = end(cx, &sale, id, &resolution, now).await? else {
+                    return Ok(Change::Undo(DisputeResolved::NowhereToRefund));
                 };
                 if let Some(movement) = movement {
                     let posted = move_money(cx, &sale, &movement, event, now).await?;
@@ -361,6 +337,48 @@ impl Money<'_> {
             ))
             .await
     }
+}
+
+/// Movement that ends a dispute.
+enum DisputeMovement {
+    /// The movement, if any money moves.
+    With(Option<Event>),
+    /// The refund has nowhere to go to.
+    Nowhere,
+}
+
+/// Returns the movement that ends a dispute, and queues a refund to a wallet.
+async fn end(
+    cx: &mut AnyConnection,
+    sale: &Sale,
+    id: DisputeId,
+    resolution: &Resolution,
+    now: Timestamp,
+) -> Result<DisputeMovement, Error> {
+    let key = id.to_string();
+    let is_trial = sale.paid_with == PaidWith::Given;
+    let movement = match (resolution, sale.buyer) {
+        (Resolution::Release, _) if is_trial => None,
+        (Resolution::Release, _) => {
+            let within = sale.state == SaleState::Held;
+            Some(Event::dispute_lost(&key, sale.seller, sale.share, within))
+        }
+        (Resolution::Refund { .. }, Some(buyer)) if is_trial => Some(Event::trial_dispute_won(&key, buyer, sale.price)),
+        (Resolution::Refund { wallet: None }, Some(buyer)) => {
+            Some(Event::dispute_won(&key, sale.seller, Some(buyer), sale.split()))
+        }
+        (Resolution::Refund { wallet: Some(refund) }, _) => {
+            // The stored wallet begins with its network.
+            let address = sale.wallet.as_deref().and_then(|wallet| wallet.rsplit_once(':'));
+            let Some((_, address)) = address else {
+                return Ok(DisputeMovement::Nowhere);
+            };
+            queue_refund(cx, refund, &sale.asset, address, sale.price, now).await?;
+            Some(Event::dispute_won(&key, sale.seller, None, sale.split()))
+        }
+        (Resolution::Refund { .. }, None) => return Ok(DisputeMovement::Nowhere),
+    };
+    Ok(DisputeMovement::With(movement))
 }
 
 /// Returns the newest dispute of a sale of this buyer; none for an administrator, who is no buyer.
