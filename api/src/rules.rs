@@ -7,6 +7,7 @@ pub(crate) mod answer_file;
 pub(crate) mod approvals;
 pub mod auth;
 pub(crate) mod call_limits;
+pub mod disputes;
 pub(crate) mod egress;
 pub(crate) mod entitlement;
 pub(crate) mod jobs;

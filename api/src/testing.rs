@@ -377,13 +377,24 @@ impl Service {
             sale,
             reason: "made up".to_owned(),
             by: "admin".to_owned(),
+            opener: None,
+            letters: None,
             now,
         };
         let id = dispute.id;
         let opened = money.dispute_open(dispute).await.unwrap();
         assert!(matches!(opened, store::DisputeOpened::Opened(_)), "{opened:?}");
-        let resolved = money.dispute_resolve(id, resolution, LedgerEventId::new(now), "admin", "", now);
-        let resolved = resolved.await.unwrap();
+        let decision = store::DisputeDecision {
+            id,
+            resolution,
+            event: LedgerEventId::new(now),
+            by: "admin".to_owned(),
+            seller: None,
+            answer: String::new(),
+            letters: None,
+            now,
+        };
+        let resolved = money.dispute_resolve(decision).await.unwrap();
         assert!(matches!(resolved, store::DisputeResolved::Resolved(_)), "{resolved:?}");
     }
 

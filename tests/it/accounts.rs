@@ -75,11 +75,11 @@ impl Site {
         }
     }
 
-    fn mail(&self) -> std::path::PathBuf {
+    pub(crate) fn mail(&self) -> std::path::PathBuf {
         self.folder.path().join("data/mail")
     }
 
-    async fn letter(&self, to: &str) -> Received {
+    pub(crate) async fn letter(&self, to: &str) -> Received {
         letter_to(&self.mail(), to).await
     }
 

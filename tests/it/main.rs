@@ -34,6 +34,7 @@ mod cross_origin;
 mod dataset_pages;
 mod deletion;
 mod disk_full;
+mod disputes;
 mod downloads;
 mod files;
 mod generators;

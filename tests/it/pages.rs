@@ -24,7 +24,7 @@ const OPENED: usize = 5;
 /// Bytes of a page with the style, the script and the mark that it links to.
 const MOST: usize = 100 << 10;
 /// Public pages that are always there.
-pub(crate) const ALWAYS: [&str; 17] = [
+pub(crate) const ALWAYS: [&str; 18] = [
     "/",
     "/find",
     "/projects",
@@ -35,6 +35,7 @@ pub(crate) const ALWAYS: [&str; 17] = [
     "/activity",
     "/leaderboard",
     "/takedowns",
+    "/collectors",
     "/report",
     "/test-usdc",
     "/signup",

@@ -8,6 +8,7 @@ mod apps;
 mod collectors;
 mod contributions;
 mod datasets;
+mod disputes;
 mod figures;
 mod invitations;
 mod item_sales;
@@ -41,6 +42,7 @@ pub use datasets::{
     ConsoleDatasetPage, DatasetEditForm, DatasetFacts, DatasetRow, DatasetsPage, DeletionForm, PreviewRowsForm,
     UploadRow, VersionRow,
 };
+pub use disputes::{DecideDisputePage, DisputePage, DisputeReader, DisputeView, DisputesPage, DisputesPart, OpenDisputePage};
 pub use figures::{FailingJobRow, FigureBar, FiguresPage};
 pub use invitations::{InvitationRequestRow, InvitationRow, InvitationsPage};
 pub use item_sales::{ItemDay, ItemSaleRow, ItemSales};

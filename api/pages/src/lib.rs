@@ -6,6 +6,7 @@
 //! Invariant: text that somebody else wrote is escaped wherever it stands, and no page contains a script or a style of its
 //! own, so that the policy can forbid both. A page works without scripts.
 
+mod account;
 mod allowance;
 mod asset;
 mod board;
@@ -13,6 +14,7 @@ mod cell;
 mod chart;
 mod checkout;
 mod chrome;
+mod collectors;
 mod confirm;
 mod consent;
 pub mod console;
@@ -23,6 +25,7 @@ mod entry;
 mod filters;
 mod find;
 mod form;
+mod gone;
 mod head;
 mod home;
 mod inline;
@@ -51,6 +54,7 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use account::{ProfileAgent, ProfilePage, AgentPage, ProfileItem, RatingSummary};
 pub use allowance::Allowance;
 pub use asset::{CONTENT_SECURITY_POLICY, PageAsset, asset};
 pub use board::{AnswerView, AskedRequest, OfferedItem, RequestPage, RequestRow, RequestsPage, WantedField};
@@ -58,6 +62,7 @@ pub use cell::TableCell;
 pub use chart::{ChartForm, DayCount, GateLoss, RowFlow, SalesDay};
 pub use checkout::{BuyPage, BuyerAccount, BuyingAgent, Checkout, CheckoutState, CheckoutThing, PaymentWay};
 pub use chrome::{PageLayout, Person, Theme};
+pub use collectors::{CollectorPage, PublicCollector, PublicCollectorsPage, RunBar};
 pub use confirm::ConfirmPage;
 pub use consent::{AgentChoice, ConsentBudget, ConsentPage, ScopeChoice};
 pub use dataset::{
@@ -79,6 +84,7 @@ pub use entry::{
 };
 pub use find::{FindFacet, FindHit, FindMode, FindPage, FindValue, SuggestPage, SuggestedItem};
 pub use form::{FieldError, OptionChoice};
+pub use gone::{GoneEnd, GonePage, GoneThing};
 pub use head::LinkedData;
 pub use home::{HomeDataset, HomeExample, HomePage, HomeRequest};
 pub use kept::KeptFormPage;

@@ -1,6 +1,7 @@
 //! Public records: activity, leaderboard, takedown log.
 
 use askama::Template;
+use types::OperatorId;
 
 use crate::chrome::{PageLayout, Theme};
 use crate::filters;
@@ -65,7 +66,9 @@ pub struct PlaceRow {
     pub rank: u64,
     /// Name of the agent.
     pub agent: String,
-    /// Display name of the operator.
+    /// Account of the agent.
+    pub account: OperatorId,
+    /// Display name of the account; empty if it hides it.
     pub operator: String,
     /// Points; more than zero.
     pub points: u64,

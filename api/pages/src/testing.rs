@@ -1,11 +1,13 @@
 //! A sample of every page: with usual contents, with none, and with hostile texts.
 
+mod accounts;
 mod agents;
 mod board;
 mod checkout;
 mod collectors;
 mod console;
 mod dataset;
+mod disputes;
 mod docs;
 mod market;
 mod moderation;
@@ -147,6 +149,8 @@ pub fn samples() -> Result<Vec<Sample>, Error> {
         dataset::add(&mut book, &texts)?;
         versions::add(&mut book, &texts)?;
         docs::add(&mut book, &texts)?;
+        accounts::add(&mut book, &texts)?;
+        disputes::add(&mut book, &texts)?;
     }
     book.prefix = "empty-";
     site::add_empty(&mut book)?;
@@ -156,5 +160,7 @@ pub fn samples() -> Result<Vec<Sample>, Error> {
     units::add_empty(&mut book)?;
     board::add_empty(&mut book)?;
     dataset::add_empty(&mut book)?;
+    accounts::add_empty(&mut book)?;
+    disputes::add_empty(&mut book)?;
     Ok(book.samples)
 }

@@ -87,6 +87,8 @@ error_codes! {
     ClaimDecided = 409 "claim_decided" [] "The claim was approved, rejected or expired before." No;
     CommentWithdrawn = 409 "comment_withdrawn" [] "The author withdrew the comment." No;
     DecidedBefore = 409 "decided_before" [] "The report or takedown was decided before, or its item is gone." No;
+    DisputeAnswered = 409 "dispute_answered" [] "The seller has answered the dispute with other words." No;
+    DisputeEnded = 409 "dispute_ended" [] "The dispute has ended." No;
     DuplicateSubmission = 409 "duplicate_submission" ["unitId", "status"] "The operator has a unit with the same text that is in work or published." Once;
     EmailTaken = 409 "email_taken" [] "The address, or another spelling of its mailbox, has an account or a sign-up." No;
     EtagMismatch = 409 "etag_mismatch" ["parts"] "Parts of the upload are there with other tags." No;
@@ -96,6 +98,7 @@ error_codes! {
     NoPayoutAddress = 409 "no_payout_address" [] "The operator has no payout address in force." Once;
     NoSecondJudge = 409 "no_second_judge" [] "The service has no second judge, so rejections cannot be appealed." No;
     NotAppealable = 409 "not_appealable" ["code"] "No judge decided the rejection, but a rule that finds the same again; `code` is that of the rejection." No;
+    NotDisputable = 409 "not_disputable" ["state"] "The time for disputes of the sale is over, or its price was given back; `state` is that of the sale." No;
     NotForSale = 409 "not_for_sale" [] "The item was retired, or its seller does not sell now." No;
     NotLatest = 409 "not_latest" ["latest"] "Another version of the unit is the latest." No;
     NotPrivate = 409 "not_private" [] "The dataset is public, and only private ones are deleted; it can be archived." No;

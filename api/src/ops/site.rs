@@ -2,6 +2,8 @@
 //!
 //! Invariant: a page shows what the operation for programs at its address answers, from the same functions.
 
+mod accounts;
+mod collectors;
 mod dataset;
 mod download;
 mod market;
@@ -21,6 +23,8 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
     dataset::add(table);
     download::add(table);
     records::add(table);
+    accounts::add(table);
+    collectors::add(table);
     report::add(table);
     sitemap::add(table);
     sql::add(table, limits);

@@ -59,7 +59,7 @@ fn what_reaches_a_schema_as_an_outline_could_not_break_it() {
 }
 
 /// Operations of programs in their order, each with its callers and its scope.
-const PERMISSIONS: [&str; 113] = [
+const PERMISSIONS: [&str; 118] = [
     "GET /healthz Public Read",
     "GET /readyz Public Read",
     "GET /openapi.json Public Read",
@@ -148,6 +148,11 @@ const PERMISSIONS: [&str; 113] = [
     "POST /operators/payout-proof Operator Write",
     "POST /faucet Optional Write",
     "GET /receipts/{id} KeyOrWallet Read",
+    "POST /disputes KeyOrOperator Write",
+    "GET /disputes KeyOrOperator Read",
+    "GET /disputes/{id} KeyOrOperator Read",
+    "POST /disputes/{id}/answer KeyOrOperator Write",
+    "POST /disputes/{id}/refund KeyOrOperator Spend",
     "GET /search Public Read",
     "POST /reports Optional Write",
     "GET /reports/{id} Optional Read",

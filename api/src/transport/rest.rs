@@ -23,10 +23,11 @@ use crate::call::answer::{JSON, OperationOutput, OperationResult as _};
 use crate::call::caller::{CallOrigin, PresentedCredential, Transport};
 use crate::call::operation::{Operation, Operations};
 use crate::call::spec::{ApiKind, Effect};
-use crate::call::view::LayoutOptions;
+use crate::call::view::{LayoutOptions, PageResponse};
 use crate::call::visit::{self, BrowserRequest};
 use crate::codes::ErrorCode;
 use crate::error::ApiError;
+use crate::ops::gone;
 use crate::ops::uploads::part_route;
 use crate::state::app::App;
 use crate::state::bodies::MemoryHolder;
@@ -244,6 +245,12 @@ async fn call(surface: RouteState, operation: Arc<Operation>, request: Request) 
                 body::discard(&mut body).await;
             }
             if let Some(visit) = visit {
+                if error.status() == StatusCode::NOT_FOUND && parts.method == Method::GET {
+                    let body = error.body(&id);
+                    if let Some(gone) = gone::page(app, &visit, &body).await {
+                        return page_of(gone.of_error(&error), &id);
+                    }
+                }
                 return refused_page(app, &error, &visit, &parts.method, &id);
             }
             let mut response = refusal(&error.naming_headers(&sent), &id);
@@ -308,8 +315,17 @@ fn refusal(error: &ApiError, request_id: &str) -> Response {
 
 /// Returns the page for a browser whose request failed.
 fn refused_page(app: &App, error: &ApiError, visit: &BrowserRequest, method: &Method, request_id: &str) -> Response {
-    let view = web::refusal(error, visit, method, request_id, &LayoutOptions::of(app)).into_output();
-    let mut response = view.map_or_else(|error| refusal(&error, request_id), answer);
+    page_of(
+        web::refusal(error, visit, method, request_id, &LayoutOptions::of(app)),
+        request_id,
+    )
+}
+
+/// Returns a page that says what happened to a request that failed.
+fn page_of(view: PageResponse, request_id: &str) -> Response {
+    let mut response = view
+        .into_output()
+        .map_or_else(|error| refusal(&error, request_id), answer);
     web::protect(response.headers_mut());
     response
 }

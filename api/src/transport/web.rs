@@ -84,6 +84,12 @@ fn page_of_form(path: &str) -> Option<&str> {
     if question.is_some() {
         return question;
     }
+    // Nobody opens, answers or decides a dispute by coming back, so the page of the form is asked for again.
+    let of_dispute = path.strip_suffix("/answer").unwrap_or(path);
+    let is_of_sale = of_dispute.starts_with("/console/sales/") && of_dispute.ends_with("/dispute");
+    if is_of_sale || of_dispute.starts_with("/console/disputes/") {
+        return Some(of_dispute);
+    }
     if path.starts_with("/console/settings/") {
         return Some("/console/settings");
     }

@@ -69,7 +69,8 @@ pub struct Merges {
 }
 
 /// Statement of the entries that anybody may see.
-const SHOWN: &str = "SELECT activity.seq AS seq, activity.kind AS kind, activity.subject AS subject, activity.at AS at,
+pub(crate) const SHOWN: &str =
+    "SELECT activity.seq AS seq, activity.kind AS kind, activity.subject AS subject, activity.at AS at,
            COALESCE(projects.slug, units.id, requests.id) AS item,
            COALESCE(projects.title, units.title, requests.title) AS title,
            versions.accepted AS accepted, agents.name AS agent_name

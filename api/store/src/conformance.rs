@@ -23,6 +23,7 @@ pub mod contributions;
 pub mod dead_letters;
 pub mod deletion;
 pub mod digests;
+pub mod disputes;
 pub(crate) mod fixture;
 pub mod jobs;
 pub mod knowledge;
@@ -45,6 +46,7 @@ pub mod people;
 pub mod points;
 pub mod profiles;
 pub mod projects;
+pub mod public_accounts;
 pub mod races;
 pub mod reading;
 pub mod receipts;
@@ -186,6 +188,9 @@ macro_rules! store_suite {
                 given_credits_pay_trial_sales_only, a_balance_is_spent_once, a_reference_is_one_grant,
                 a_share_is_released_once, a_refund_takes_everything_back, a_dispute_can_end_for_the_seller,
                 a_trial_sale_is_refunded_in_given_credits, the_journal_is_final;
+            disputes: a_buyer_opens_one_dispute_of_a_sale, one_of_many_openings_is_the_dispute,
+                a_seller_answers_once_or_gives_the_price_back, each_side_lists_its_disputes;
+            public_accounts: an_account_shows_what_is_public, an_end_is_told_of_what_was_public;
             spending: a_purchase_fits_the_cap_of_one, an_app_spends_within_its_caps_and_those_of_its_agent,
                 a_cap_begins_anew_with_its_period, a_refund_gives_nothing_back_to_a_cap,
                 purchases_at_once_never_pass_a_cap, one_of_many_purchases_uses_the_cap,

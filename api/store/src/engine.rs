@@ -369,7 +369,7 @@ impl Engine {
             (7, "losses", include_str!("../migrations/postgres/0007_losses.sql")),
         ];
         /// Since then there is one text for all engines, with `{{text}}`, `{{bytes}}` and `{{position}}` in place of what differs.
-        const SHARED: [(i64, &str, &str); 28] = [
+        const SHARED: [(i64, &str, &str); 29] = [
             (8, "accounts", include_str!("../migrations/0008_accounts.sql")),
             (9, "flow", include_str!("../migrations/0009_flow.sql")),
             (10, "limits", include_str!("../migrations/0010_limits.sql")),
@@ -406,6 +406,7 @@ impl Engine {
             (34, "statements", include_str!("../migrations/0034_statements.sql")),
             (35, "people", include_str!("../migrations/0035_people.sql")),
             (36, "staff", include_str!("../migrations/0036_staff.sql")),
+            (37, "sides", include_str!("../migrations/0037_sides.sql")),
         ];
         let (texts, text_type, bytes_type, position) = match self {
             Self::Sqlite => (SQLITE, "TEXT", "BLOB", "INSTR"),

@@ -42,6 +42,7 @@ mod payments;
 mod points;
 mod profiles;
 mod projects;
+mod public_accounts;
 mod query;
 mod reading;
 mod row;
@@ -104,7 +105,7 @@ pub use moderation::{
 };
 pub use money::{
     APPROVAL_LASTS, APPROVAL_LETTERS_A_DAY, ApprovalLetter, Approved, ArchiveProof, Balances, Bought, CheckTerms,
-    ClosedDay, CountOfDay, DayOfSales, DeniedApproval, Dispute, DisputeOpened, DisputeResolution, DisputeResolved, EgressLease, EgressLeased, Entry, EntryCursor, EntryFilter, Granted, ItemName, ItemOfSeller, ItemSums, LedgerMovement, LibraryFilter, LibraryOrder, MAX_WAITING_APPROVALS, Money, MoneyFault, MonthArchived, NewDeposit, NewDispute, NewGrant, NewNo, NewPayout, NewPersonAsk, NewPurchase, NewPurchaseAsk, NewYes, Offer, OwnedItem, Payable, PaymentReceiptText, PayoutPicked, PayoutRow, PayoutState, PersonAsked, PurchaseApproval, Purchased, Sale, SaleFacts, SaleState, SaleTerms, Seal, SealedMovement, Seller, Settled, Settlement, Sold, SoldFilter, SoldItem, SpendCapped, SpendLimits, SpendOwner, Spender, Spending, SpentCredits, StatementLine, StorageCharged, Treasury, WalletRefund,
+    ClosedDay, CountOfDay, DISPUTE_ANSWER_WINDOW, DayOfSales, DeniedApproval, Dispute, DisputeDecision, DisputeLetters, DisputeOpened, DisputeOpener, DisputeReplied, DisputeResolution, DisputeResolved, DisputeSide, DisputedSale, EgressLease, EgressLeased, Entry, EntryCursor, EntryFilter, Granted, ItemName, ItemOfSeller, ItemSums, LedgerMovement, LibraryFilter, LibraryOrder, MAX_WAITING_APPROVALS, Money, MoneyFault, MonthArchived, NewDeposit, NewDispute, NewGrant, NewNo, NewPayout, NewPersonAsk, NewPurchase, NewPurchaseAsk, NewYes, Offer, OwnedItem, Payable, PaymentReceiptText, PayoutPicked, PayoutRow, PayoutState, PersonAsked, PurchaseApproval, Purchased, Sale, SaleFacts, SaleState, SaleTerms, Seal, SealedMovement, Seller, Settled, Settlement, Sold, SoldFilter, SoldItem, SpendCapped, SpendLimits, SpendOwner, Spender, Spending, SpentCredits, StatementLine, StorageCharged, Treasury, WalletRefund,
 };
 pub use outcomes::{Applied, OutcomeRow};
 pub use payments::{
@@ -121,6 +122,7 @@ pub use projects::{
     ProjectDay, ProjectDeleted, ProjectFilter, ProjectGrowth, ProjectHead, ProjectSummary, ProjectUpdated,
     ProjectVersion,
 };
+pub use public_accounts::{AgentDay, PublicAccount, PublicAccounts, PublicAgent, PublicDataset, PublicEnd, PublicFigures, PublicUnit, SellerRecord};
 pub use reading::{Egress, EgressOfMonth, EgressOfReader, LeaseTaken};
 pub use search::{SearchChange, Searching, ShownUnit};
 pub use service_keys::{KeyAdded, KeyEndorsement, KeyRevoked, NewServiceKey, ServiceKey};

@@ -37,7 +37,10 @@ pub use approvals::{
 };
 pub use archive::{ArchiveProof, LedgerMovement, MonthArchived};
 pub use check::{CheckTerms, MoneyFault};
-pub use disputes::{Dispute, DisputeOpened, DisputeResolved, NewDispute, Resolution as DisputeResolution};
+pub use disputes::{
+    DISPUTE_ANSWER_WINDOW, Dispute, DisputeDecision, DisputeLetters, DisputeOpened, DisputeOpener, DisputeReplied,
+    DisputeResolved, DisputeSide, DisputedSale, NewDispute, Resolution as DisputeResolution,
+};
 pub use grants::{Granted, NewGrant};
 pub use item_sales::{CountOfDay, ItemOfSeller, ItemSums};
 pub use items::{ItemName, Offer};

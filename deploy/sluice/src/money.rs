@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use api::rules::disputes::{ADMIN_ACTOR, refund_of};
+use api::rules::letters;
 use serde_json::json;
 use store::{
-    DisputeOpened, DisputeResolution, DisputeResolved, Granted, NewDispute, NewGrant, Sale, Store, WalletRefund,
+    DisputeDecision, DisputeOpened, DisputeResolution, DisputeResolved, Granted, NewDispute, NewGrant, Sale, Store,
 };
 use types::money::MicroUsdc;
 use types::{Clock, DisputeId, LedgerEventId, SaleId};
@@ -20,8 +22,6 @@ use crate::terminal;
 const CENT_MICRO_USDC: i64 = 10_000;
 /// Disputes that are listed at most.
 const MAX_LISTED_DISPUTES: u32 = 1_000;
-/// Name of the administrator in the rows of disputes.
-const ADMIN_ACTOR: &str = "admin";
 
 /// Runs a command about credits.
 pub async fn credits(
@@ -92,6 +92,8 @@ async fn list(store: &Store) -> anyhow::Result<()> {
             json!({
                 "id": dispute.id, "saleId": dispute.sale, "state": dispute.state, "reason": dispute.reason,
                 "openedBy": dispute.opened_by, "openedAt": dispute.opened_at.to_string(),
+                "answerDue": dispute.answer_due.map(|at| at.to_string()), "reply": dispute.reply,
+                "repliedAt": dispute.replied_at.map(|at| at.to_string()), "resolvedBy": dispute.resolved_by,
                 "resolvedAt": dispute.resolved_at.map(|at| at.to_string()), "answer": dispute.answer,
             })
         })
@@ -111,11 +113,19 @@ async fn open(store: &Store, clock: &Arc<dyn Clock>, sale: &str, reason: String)
         sale: id,
         reason,
         by: ADMIN_ACTOR.to_owned(),
+        opener: None,
+        letters: None,
         now,
+    };
+    let new = NewDispute {
+        letters: Some(letters::dispute_opened(new.id)),
+        ..new
     };
     let dispute = new.id;
     match store.money().dispute_open(new).await? {
         DisputeOpened::Opened(sale) => Ok(terminal::json(&told(dispute, &sale, "open"))?),
+        // Only a buyer is told of an earlier one.
+        DisputeOpened::Before(earlier) => bail!("the sale `{id}` has the dispute `{earlier}`"),
         DisputeOpened::Missing => bail!("there is no sale `{id}`"),
         DisputeOpened::TooLate { state } => bail!(
             "the sale `{id}` is {state}, or its dispute window is over; only a sale within its window is disputed"
@@ -138,34 +148,29 @@ async fn resolve(
     let Some(dispute) = store.money().dispute(id).await? else {
         bail!("there is no dispute `{id}`");
     };
-    let has_buyer = store
-        .money()
-        .sale(dispute.sale)
-        .await?
-        .is_some_and(|sale| sale.buyer.is_some());
-    let to_wallet = match to {
-        Some(to) => to == RefundTo::Wallet,
-        // Credits are preferred: a wallet gets its money back by a transfer, which can stay open.
-        None => !has_buyer,
-    };
     let resolution = if refund {
-        let payout = LedgerEventId::new(now).to_string();
-        DisputeResolution::Refund {
-            wallet: to_wallet.then(|| WalletRefund {
-                nonce: api::rules::settlement::payout_nonce(&payout).to_string(),
-                // Made once here, so the nonce of the refund is the same for each of its attempts, and
-                // the chain pays it once.
-                id: payout,
-                event: LedgerEventId::new(now),
-            }),
-        }
+        let sale = store.money().sale(dispute.sale).await?;
+        let has_buyer = sale.is_some_and(|sale| sale.buyer.is_some());
+        let to_wallet = match to {
+            Some(to) => to == RefundTo::Wallet,
+            // Credits are preferred: a wallet gets its money back by a transfer, which can stay open.
+            None => !has_buyer,
+        };
+        refund_of(to_wallet, now)
     } else {
         DisputeResolution::Release
     };
-    let event = LedgerEventId::new(now);
-    let money = store.money();
-    let resolved = money.dispute_resolve(id, resolution, event, ADMIN_ACTOR, answer, now);
-    match resolved.await? {
+    let decision = DisputeDecision {
+        id,
+        resolution,
+        event: LedgerEventId::new(now),
+        by: ADMIN_ACTOR.to_owned(),
+        seller: None,
+        answer: answer.to_owned(),
+        letters: Some(letters::dispute_decided(id)),
+        now,
+    };
+    match store.money().dispute_resolve(decision).await? {
         DisputeResolved::Resolved(sale) => {
             let state = if refund { "refunded" } else { "released" };
             Ok(terminal::json(&told(id, &sale, state))?)

@@ -18,6 +18,9 @@ use super::table::Row;
 /// Bytes of an upload.
 const LINE: &[u8] = b"{\"station\": \"uploaded\", \"sample\": 1}\n";
 
+/// What a buyer says of a unit.
+const DISPUTED: &str = "It does not say on which version it ran.";
+
 /// Visibility and access of the project that a row names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -58,6 +61,7 @@ pub(super) struct Items {
     unit: OnceCell<String>,
     free_unit: OnceCell<String>,
     sale: OnceCell<String>,
+    dispute: OnceCell<String>,
     purchases: Purchases,
 }
 
@@ -85,6 +89,12 @@ impl Items {
     pub(super) async fn sale(&self, site: &Site) -> &String {
         let make = async || bought_unit(site, &site.other, &site.owner).await.1;
         self.sale.get_or_init(make).await
+    }
+
+    /// A dispute of a sale of the other operator to the owner.
+    pub(super) async fn dispute(&self, site: &Site) -> &String {
+        let make = async || dispute(site, self.sale(site).await).await;
+        self.dispute.get_or_init(make).await
     }
 
     /// A published unit of the owner whose price is 0.
@@ -154,6 +164,13 @@ async fn bought_unit(site: &Site, seller: &Person, buyer: &Person) -> (String, S
     let http = site.http().with(&buyer.key);
     let bought = http.post(&format!("/knowledge/{id}/buy"), &json!({})).await.expect(200);
     (id, bought.text("/saleId").to_owned())
+}
+
+/// Id of the dispute that the owner has about a sale.
+async fn dispute(site: &Site, sale: &str) -> String {
+    let body = json!({"saleId": sale, "reason": DISPUTED});
+    let opened = site.author().post("/disputes", &body).await;
+    opened.text("/id").to_owned()
 }
 
 /// Number of a new comment of the owner.
@@ -264,6 +281,17 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
             "email": site.email(),
         }),
         "sale_receipt" => json!({"id": items.sale(site).await}),
+        "open_dispute" => json!({"saleId": items.sale(site).await, "reason": DISPUTED}),
+        "get_dispute" => json!({"id": items.dispute(site).await}),
+        "answer_dispute" => json!({"id": items.dispute(site).await, "answer": "It says so in its second line."}),
+        // What was given back is answered no more, so the sale is of its own.
+        "refund_dispute" => {
+            let sale = bought_unit(site, &site.other, &site.owner).await.1;
+            json!({"id": dispute(site, &sale).await})
+        }
+        "agent_page" => json!({"name": site.author().get("/me").await.expect(200).text("/name")}),
+        "account_page" => json!({"id": site.owner.operator.to_string()}),
+        "collector_page" => json!({"name": "none"}),
         "report_outcome" => json!({"id": report(site, items).await}),
         "activity_events" => json!({"seconds": 1}),
         "retire_knowledge" => json!({"id": site.unit(None).await}),

@@ -24,7 +24,7 @@ pub enum CollectorState {
 }
 
 impl CollectorState {
-    const fn mark(self) -> StateMark {
+    pub(crate) const fn mark(self) -> StateMark {
         match self {
             Self::Running => StateMark::Live,
             Self::Merged => StateMark::Ok,
@@ -34,7 +34,7 @@ impl CollectorState {
         }
     }
 
-    const fn label(self) -> &'static str {
+    pub(crate) const fn label(self) -> &'static str {
         match self {
             Self::Running => "running",
             Self::Merged => "merged",
@@ -117,7 +117,7 @@ impl CollectorRow {
 
 impl CollectorRunRow {
     /// Returns the duration with one digit, such as `0.4 s`.
-    fn took(&self) -> String {
+    pub(crate) fn took(&self) -> String {
         self.millis
             // A run that has not ended has no duration, and not one of 0 s.
             .map(|millis| format!("{}.{} s", millis / 1_000, millis % 1_000 / 100))
@@ -125,7 +125,7 @@ impl CollectorRunRow {
     }
 
     /// Returns what the run did.
-    fn result(&self) -> String {
+    pub(crate) fn result(&self) -> String {
         // A run that failed may have counted rows before it did; shown, they would look like its
         // result.
         if let Some(reason) = &self.reason {

@@ -9,6 +9,7 @@ use types::money::MicroUsdc;
 use types::vocabulary::{ItemKind, PaidWith, SaleState};
 use types::{ApprovalId, SaleId};
 
+use super::DisputesPart;
 use super::payout::{PayoutRow, PayoutView};
 use crate::chart::{Bars, SalesDay};
 use crate::chrome::{PageLayout, Theme};
@@ -31,6 +32,8 @@ pub struct MoneyPage {
     pub spent: SpentMoney,
     /// Shares of sales.
     pub earned: EarnedMoney,
+    /// Newest disputes of what the account sold and bought.
+    pub disputes: DisputesPart,
     /// Shares within the dispute window, by the day on which they are released.
     pub holds: Vec<HoldRow>,
     /// Sales of the last 30 days, oldest first, days without one too.

@@ -32,6 +32,8 @@ pub struct ReceiptPage {
     pub sold_at: Instant,
     /// Time until which it can be disputed, while that can be.
     pub disputed_until: Option<Instant>,
+    /// True if it is disputed, or was.
+    pub is_disputed: bool,
     /// True if the price was given back.
     pub is_refunded: bool,
     /// Hash of what was bought: the content root of the version, or the SHA-256 of the text, unless that

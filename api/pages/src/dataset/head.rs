@@ -1,7 +1,7 @@
 //! Head of the pages of a dataset: what it is, its figures, what it costs, and the tabs.
 
 use types::money::MicroUsdc;
-use types::{Timestamp, Version};
+use types::{OperatorId, Timestamp, Version};
 
 use crate::document;
 
@@ -59,7 +59,9 @@ pub struct DatasetHead {
     pub readme: String,
     /// Name of the agent that made the dataset, if it is among those that contributed most.
     pub agent: Option<String>,
-    /// Name of the account that sells or maintains it.
+    /// Account that sells or maintains it.
+    pub operator: OperatorId,
+    /// Name of that account; `None` if it hides it.
     pub account: Option<String>,
     /// Status: `open`, `paused` or `archived`.
     pub status: &'static str,

@@ -301,6 +301,7 @@ fn receipts(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         is_approved: !is_refunded,
         sold_at: ago(2),
         disputed_until: (!is_refunded).then(|| ahead(10_078)),
+        is_disputed: is_refunded,
         is_refunded,
         fingerprint: Some("83b419ccc5d9ef72d7f35b587261a0f083b419ccc5d9ef72d7f35b587261a0f0".to_owned()),
         key: "557eb63353d68c62".to_owned(),

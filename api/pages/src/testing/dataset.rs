@@ -134,6 +134,7 @@ pub(super) fn head(texts: &Texts, offer: DatasetOffer, readable: Option<Version>
         title: texts.text.clone(),
         readme: TERMS.to_owned(),
         agent: Some(texts.name.clone()),
+        operator: super::accounts::ACCOUNT,
         account: Some(texts.name.clone()),
         status: "open",
         license: "CC-BY-4.0".to_owned(),

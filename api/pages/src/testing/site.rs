@@ -392,6 +392,7 @@ fn records(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     let place = |rank| PlaceRow {
         rank,
         agent: texts.name.clone(),
+        account: super::accounts::ACCOUNT,
         operator: texts.text.clone(),
         points: 18_356,
         units: 2,

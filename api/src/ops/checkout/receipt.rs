@@ -63,6 +63,9 @@ async fn show(cx: Cx, input: ReceiptPath) -> Result<PageResponse, ApiError> {
     let account = account.ok_or_else(|| missing("account"))?;
     let root = statement.content_root.map(|root| root.to_string());
     let body = statement.body_sha256.map(|hash| hash.to_string());
+    let money = cx.app.store.money();
+    let dispute = money.dispute_of_sale(cx.the_operator()?, sale.id).await?;
+    let may_dispute = matches!(sale.state, SaleState::Held | SaleState::Trial) && cx.now < sale.release_at;
     let document: Value = serde_json::from_str(&signed.text).map_err(ApiError::internal)?;
     PageResponse::page(&ReceiptPage {
         chrome: page_layout(&cx).await?,
@@ -72,7 +75,8 @@ async fn show(cx: Cx, input: ReceiptPath) -> Result<PageResponse, ApiError> {
         account: account.display_name,
         is_approved: sale.approval.is_some(),
         sold_at: instant(sale.sold_at),
-        disputed_until: (sale.state == SaleState::Held && cx.now < sale.release_at).then(|| instant(sale.release_at)),
+        disputed_until: (may_dispute && dispute.is_none()).then(|| instant(sale.release_at)),
+        is_disputed: dispute.is_some(),
         is_refunded: matches!(sale.state, SaleState::Refunded | SaleState::TrialRefunded),
         fingerprint: root.or(body),
         key: signed.key.to_string(),

@@ -56,6 +56,7 @@ pub(super) async fn matters(cx: &Cx, operator: OperatorId) -> Result<Vec<Attenti
             instant(row.expires_at),
         ));
     }
+    items.extend(super::disputes::attention(cx, operator).await?);
     let is_due = balances.payable > MicroUsdc(0) && balances.payable >= cx.app.pay.payout_threshold;
     if is_due && payout.address.is_none() && payout.next.is_none() {
         items.push(Attention::payout(balances.payable, instant(now)));

@@ -66,7 +66,8 @@ fn row(cx: &Cx, collector: &Collector, runs: &[CollectorRun]) -> CollectorRow {
     }
 }
 
-fn logged(collector: &Collector, run: &CollectorRun) -> CollectorRunRow {
+/// Returns a run as the pages of collectors show it.
+pub(in crate::ops) fn logged(collector: &Collector, run: &CollectorRun) -> CollectorRunRow {
     let millis = run.ended_at.map(|ended| ended.since(run.started_at).as_millis());
     CollectorRunRow {
         collector: collector.seen.name.clone(),

@@ -91,6 +91,7 @@ async fn shown(cx: &Cx, sales: &SalesChoice, spending: &SpendingChoice) -> Resul
         },
         spent: spent(cx, operator).await?,
         earned: earned(cx, operator, &balances).await?,
+        disputes: super::disputes::newest(cx, operator).await?,
         holds: holds
             .into_iter()
             .map(|(day, (sales, share))| HoldRow {

@@ -98,6 +98,7 @@ async fn leaderboard(cx: Cx, input: RankingPageQuery) -> Result<PageResponse, Ap
             .map(|(rank, ranked)| PlaceRow {
                 rank,
                 agent: ranked.agent_name.clone(),
+                account: ranked.operator,
                 operator: ranked.operator_name.clone(),
                 // An agent without points has no place.
                 points: u64::try_from(ranked.sums.points).unwrap_or_default(),

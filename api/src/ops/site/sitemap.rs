@@ -17,7 +17,7 @@ use crate::call::wire::NoInput;
 use crate::error::ApiError;
 
 /// Pages that are always there.
-const PAGES: [&str; 15] = [
+const PAGES: [&str; 16] = [
     "/",
     "/docs",
     "/docs/api",
@@ -30,6 +30,7 @@ const PAGES: [&str; 15] = [
     "/activity",
     "/leaderboard",
     "/takedowns",
+    "/collectors",
     "/guide/agents.md",
     "/licenses",
     "/terms",

@@ -9,9 +9,9 @@ use types::{AgentId, DatasetId, DisputeId, LedgerEventId, OperatorId, SaleId, Ve
 
 use super::fixture::{World, agent, at, merged, new_project, open, operator, outcome, project, race};
 use crate::{
-    Balances, CheckTerms, DisputeOpened, DisputeResolution, DisputeResolved, EntryCursor, EntryFilter, Granted,
-    MoneyFault, NewContribution, NewDispute, NewGrant, NewProject, NewPurchase, NewPurchaseAsk, ProjectChanges,
-    Purchased, Sale, SaleState, SaleTerms, Store, WalletRefund,
+    Balances, CheckTerms, DisputeDecision, DisputeOpened, DisputeResolution, DisputeResolved, EntryCursor, EntryFilter,
+    Granted, MoneyFault, NewContribution, NewDispute, NewGrant, NewProject, NewPurchase, NewPurchaseAsk,
+    ProjectChanges, Purchased, Sale, SaleState, SaleTerms, Store, WalletRefund,
 };
 
 /// Asset of the ledger in these scenarios.
@@ -63,6 +63,20 @@ impl Market {
             unreachable!("the credits cover it: {purchased:?}");
         };
         sale
+    }
+
+    /// Buys another dataset of the seller for the default price, named for the time.
+    pub(crate) async fn buy_other(&self, store: &Store, now: i64) -> SaleId {
+        let item = paid_dataset(store, self.seller, &format!("other-{now}"), None, false).await;
+        let new = NewPurchase {
+            item: item.to_string(),
+            ..self.purchase(now)
+        };
+        let purchased = store.money().purchase(new).await.unwrap();
+        let Purchased::Bought(sale) = purchased else {
+            unreachable!("the credits cover it: {purchased:?}");
+        };
+        sale.id
     }
 }
 
@@ -451,18 +465,25 @@ pub(crate) async fn dispute(store: &Store, sale: SaleId, now: i64) -> (DisputeId
         sale,
         reason: "the records are made up".to_owned(),
         by: "admin".to_owned(),
+        opener: None,
+        letters: None,
         now: at(now),
     };
     (id, store.money().dispute_open(new).await.unwrap())
 }
 
 pub(crate) async fn resolve(store: &Store, id: DisputeId, resolution: DisputeResolution, now: i64) -> DisputeResolved {
-    let event = LedgerEventId::new(at(now));
-    store
-        .money()
-        .dispute_resolve(id, resolution, event, "admin", "decided", at(now))
-        .await
-        .unwrap()
+    let decision = DisputeDecision {
+        id,
+        resolution,
+        event: LedgerEventId::new(at(now)),
+        by: "admin".to_owned(),
+        seller: None,
+        answer: "decided".to_owned(),
+        letters: None,
+        now: at(now),
+    };
+    store.money().dispute_resolve(decision).await.unwrap()
 }
 
 /// A refund takes back money, entitlement and points; a dispute outside the window is refused.

@@ -10,7 +10,7 @@ use types::{LedgerEventId, OperatorId, SaleId, Timestamp, mutate};
 
 use super::post::{Posted, Posting, post};
 use super::sales::{NewSale, Recorded, record};
-use super::{Money, Sale, SaleTerms, entitlements, items};
+use super::{Money, Sale, SaleTerms, disputes, entitlements, items};
 use crate::Error;
 use crate::query::{sql, text, tx};
 use crate::row::{Columns, Row as _};
@@ -180,6 +180,7 @@ impl Money<'_> {
                 // if the operator owns one.
                 for sale in &sales {
                     entitlements::grant(cx, &entitlements::Owner::Operator(operator), sale).await?;
+                    disputes::adopt(cx, sale.id, operator).await?;
                 }
                 Ok(Change::Keep(sales.len() as u64))
             }))

@@ -3,7 +3,19 @@
 use super::*;
 
 /// Statements that undo the migrations from 8 on, which both engines take.
-const UNDO_ACCOUNTS_AND_FLOW: [&str; 168] = [
+const UNDO_ACCOUNTS_AND_FLOW: [&str; 180] = [
+    "DROP INDEX disputes_of_seller",
+    "DROP INDEX disputes_of_buyer",
+    "ALTER TABLE disputes DROP COLUMN seller_operator",
+    "ALTER TABLE disputes DROP COLUMN buyer_operator",
+    "ALTER TABLE disputes DROP COLUMN opened_agent",
+    "ALTER TABLE disputes DROP COLUMN answer_due",
+    "ALTER TABLE disputes DROP COLUMN reply",
+    "ALTER TABLE disputes DROP COLUMN replied_at",
+    "DROP INDEX contributors_of_agent",
+    "DROP INDEX chains_of_agent",
+    "DROP INDEX activity_of_agent",
+    "DELETE FROM _sqlx_migrations WHERE version = 37",
     "DROP TABLE figures_days",
     "DROP INDEX operators_by_name",
     "DROP INDEX operators_of_role",

@@ -49,10 +49,11 @@ impl DatasetScene {
     pub(in crate::ops::site) async fn find(cx: &Cx, slug: &str) -> Result<Self, ApiError> {
         let project = entitlement::visible_lately(cx, slug).await?;
         let store = &cx.app.store;
+        let public = store.public_accounts();
         let (counts, contributors, account) = tokio::try_join!(
             store.project_counts(project.id),
             store.project_contributors(project.id, CONTRIBUTORS),
-            store.operator(project.operator)
+            public.account(project.operator)
         )?;
         // A table that cannot be read now takes its figures from the page, and nothing else.
         let latest = reading::snapshot(cx, &project, Some(project.version)).await.ok();
@@ -70,7 +71,7 @@ impl DatasetScene {
             contract: documented_contract(&project)?,
             contributors,
             contributor_count: counts.contributors,
-            account: account.map(|account| account.display_name),
+            account: account.and_then(|account| account.name),
             purchase,
             project,
             latest,
@@ -105,6 +106,7 @@ impl DatasetScene {
             title: project.title.clone(),
             readme: project.readme.clone(),
             agent: self.maker(),
+            operator: project.operator,
             account: self.account.clone(),
             status: project.status.as_str(),
             license: project.license.clone(),
