@@ -42,15 +42,28 @@ pub use datasets::{
     ConsoleDatasetPage, DatasetEditForm, DatasetFacts, DatasetRow, DatasetsPage, DeletionForm, PreviewRowsForm,
     UploadRow, VersionRow,
 };
-pub use disputes::{DecideDisputePage, DisputePage, DisputeReader, DisputeView, DisputesPage, DisputesPart, OpenDisputePage};
+pub use disputes::{
+    DecideDisputePage, DisputePage, DisputeReader, DisputeView, DisputesPage, DisputesPart, OpenDisputePage,
+};
 pub use figures::{FailingJobRow, FigureBar, FiguresPage};
 pub use invitations::{InvitationRequestRow, InvitationRow, InvitationsPage};
 pub use item_sales::{ItemDay, ItemSaleRow, ItemSales};
-pub use library::{LibraryChoice, LibraryContent, LibraryDataset, LibraryItem, LibraryNote, LibraryPage, LibraryPaid, LibraryReader, LibraryText, LibraryThing};
+pub use library::{
+    LibraryChoice, LibraryContent, LibraryDataset, LibraryItem, LibraryNote, LibraryPage, LibraryPaid, LibraryReader,
+    LibraryText, LibraryThing,
+};
 pub use limits::{LimitsForm, LimitsPage};
 pub use login::{AskedLogin, LoginEnd, LoginPage};
-pub use moderation::{CaseBuyers, CaseOutcome, CaseOwner, DecidedPage, DecidedRow, DecisionPage, DownPage, DownRow, HistoryLine, MAX_REASON_CHARS, MIN_REASON_CHARS, ModerationPage, ModerationTab, ModerationTabs, OverlapRow, OwnTakedown, QueuedReport, ReportCase, ReportDecision, ReportDecisionForm, ReportQueue, ReportRow, ReportsPage, RestorePage, TakedownRow, TextPiece, reason_words};
-pub use money::{BoughtRow, EarnedMoney, EntryRow, FeeRow, HoldRow, MoneyPage, SalesList, SoldRow, SpendingKind, SpendingList, SpendingRow, SpentMoney, WaitingPurchase};
+pub use moderation::{
+    CaseBuyers, CaseOutcome, CaseOwner, DecidedPage, DecidedRow, DecisionPage, DownPage, DownRow, HistoryLine,
+    MAX_REASON_CHARS, MIN_REASON_CHARS, ModerationPage, ModerationTab, ModerationTabs, OverlapRow, OwnTakedown,
+    QueuedReport, ReportCase, ReportDecision, ReportDecisionForm, ReportQueue, ReportRow, ReportsPage, RestorePage,
+    TakedownRow, TextPiece, reason_words,
+};
+pub use money::{
+    BoughtRow, EarnedMoney, EntryRow, FeeRow, HoldRow, MoneyPage, SalesList, SoldRow, SpendingKind, SpendingList,
+    SpendingRow, SpentMoney, WaitingPurchase,
+};
 pub use operators::{AccountAgent, AccountItemRow, AccountPage, AccountRow, AccountsPage, SuspensionForm};
 pub use overview::{Attention, EventGroup, FirstSteps, GoodToKnow, OverviewPage};
 pub use payout::{PayoutRow, PayoutView};

@@ -54,7 +54,7 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use account::{ProfileAgent, ProfilePage, AgentPage, ProfileItem, RatingSummary};
+pub use account::{AgentPage, ProfileAgent, ProfileItem, ProfilePage, RatingSummary};
 pub use allowance::Allowance;
 pub use asset::{CONTENT_SECURITY_POLICY, PageAsset, asset};
 pub use board::{AnswerView, AskedRequest, OfferedItem, RequestPage, RequestRow, RequestsPage, WantedField};

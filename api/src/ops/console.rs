@@ -38,8 +38,8 @@ pub(super) use apps::name as app_name;
 pub(super) use attention::count as attention_count;
 pub(super) use collectors::logged as logged_run;
 pub(super) use contributions::records;
-pub(super) use publish::{NEW as NEW_AGENT, make as make_agent};
 pub(super) use item_sales::of as sales_of_item;
+pub(super) use publish::{NEW as NEW_AGENT, make as make_agent};
 
 use crate::call::operation::Operations;
 

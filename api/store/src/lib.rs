@@ -67,7 +67,12 @@ mod writer;
 mod tests;
 
 pub use accounts::{
-    AccountClosed, Accounts, Agent, AgentCreated, AgentKey, Approval, CLOSED_NAME, Claim, ClaimCode, ClaimCodeAdded, Claimed, CodeRefused, EmailChange, EmailChangeAsked, EmailChanged, Invitation, InviteRequest, LinkRefused, LinkRequest, LinkRequested, Login, LoginAgent, LoginApproval, MAX_WRONG_CODES, MAX_WRONG_TRIES, Mail, MailLink, NewAgent, NewClaim, NewClaimCode, NewConsent, NewEmailChange, NewLink, NewLogin, NewOperator, NewSession, NewSignUp, NewToken, OpenMatters, Operator, OperatorCreated, Payout, Polled, Principal, Rejection, Session, SignedUp, Token, TokenAdded, TypedCode, TypedCodeRefused, WRONG_CODE_WINDOW, WalletOwner,
+    AccountClosed, Accounts, Agent, AgentCreated, AgentKey, Approval, CLOSED_NAME, Claim, ClaimCode, ClaimCodeAdded,
+    Claimed, CodeRefused, EmailChange, EmailChangeAsked, EmailChanged, Invitation, InviteRequest, LinkRefused,
+    LinkRequest, LinkRequested, Login, LoginAgent, LoginApproval, MAX_WRONG_CODES, MAX_WRONG_TRIES, Mail, MailLink,
+    NewAgent, NewClaim, NewClaimCode, NewConsent, NewEmailChange, NewLink, NewLogin, NewOperator, NewSession,
+    NewSignUp, NewToken, OpenMatters, Operator, OperatorCreated, Payout, Polled, Principal, Rejection, Session,
+    SignedUp, Token, TokenAdded, TypedCode, TypedCodeRefused, WRONG_CODE_WINDOW, WalletOwner,
 };
 pub use activity::{Activity, Feed, Merges};
 pub use allowances::Allowance;
@@ -105,7 +110,15 @@ pub use moderation::{
 };
 pub use money::{
     APPROVAL_LASTS, APPROVAL_LETTERS_A_DAY, ApprovalLetter, Approved, ArchiveProof, Balances, Bought, CheckTerms,
-    ClosedDay, CountOfDay, DISPUTE_ANSWER_WINDOW, DayOfSales, DeniedApproval, Dispute, DisputeDecision, DisputeLetters, DisputeOpened, DisputeOpener, DisputeReplied, DisputeResolution, DisputeResolved, DisputeSide, DisputedSale, EgressLease, EgressLeased, Entry, EntryCursor, EntryFilter, Granted, ItemName, ItemOfSeller, ItemSums, LedgerMovement, LibraryFilter, LibraryOrder, MAX_WAITING_APPROVALS, Money, MoneyFault, MonthArchived, NewDeposit, NewDispute, NewGrant, NewNo, NewPayout, NewPersonAsk, NewPurchase, NewPurchaseAsk, NewYes, Offer, OwnedItem, Payable, PaymentReceiptText, PayoutPicked, PayoutRow, PayoutState, PersonAsked, PurchaseApproval, Purchased, Sale, SaleFacts, SaleState, SaleTerms, Seal, SealedMovement, Seller, Settled, Settlement, Sold, SoldFilter, SoldItem, SpendCapped, SpendLimits, SpendOwner, Spender, Spending, SpentCredits, StatementLine, StorageCharged, Treasury, WalletRefund,
+    ClosedDay, CountOfDay, DISPUTE_ANSWER_WINDOW, DayOfSales, DeniedApproval, Dispute, DisputeDecision, DisputeLetters,
+    DisputeOpened, DisputeOpener, DisputeReplied, DisputeResolution, DisputeResolved, DisputeSide, DisputedSale,
+    EgressLease, EgressLeased, Entry, EntryCursor, EntryFilter, Granted, ItemName, ItemOfSeller, ItemSums,
+    LedgerMovement, LibraryFilter, LibraryOrder, MAX_WAITING_APPROVALS, Money, MoneyFault, MonthArchived, NewDeposit,
+    NewDispute, NewGrant, NewNo, NewPayout, NewPersonAsk, NewPurchase, NewPurchaseAsk, NewYes, Offer, OwnedItem,
+    Payable, PaymentReceiptText, PayoutPicked, PayoutRow, PayoutState, PersonAsked, PurchaseApproval, Purchased, Sale,
+    SaleFacts, SaleState, SaleTerms, Seal, SealedMovement, Seller, Settled, Settlement, Sold, SoldFilter, SoldItem,
+    SpendCapped, SpendLimits, SpendOwner, Spender, Spending, SpentCredits, StatementLine, StorageCharged, Treasury,
+    WalletRefund,
 };
 pub use outcomes::{Applied, OutcomeRow};
 pub use payments::{
@@ -122,7 +135,10 @@ pub use projects::{
     ProjectDay, ProjectDeleted, ProjectFilter, ProjectGrowth, ProjectHead, ProjectSummary, ProjectUpdated,
     ProjectVersion,
 };
-pub use public_accounts::{AgentDay, PublicAccount, PublicAccounts, PublicAgent, PublicDataset, PublicEnd, PublicFigures, PublicUnit, SellerRecord};
+pub use public_accounts::{
+    AgentDay, PublicAccount, PublicAccounts, PublicAgent, PublicDataset, PublicEnd, PublicFigures, PublicUnit,
+    SellerRecord,
+};
 pub use reading::{Egress, EgressOfMonth, EgressOfReader, LeaseTaken};
 pub use search::{SearchChange, Searching, ShownUnit};
 pub use service_keys::{KeyAdded, KeyEndorsement, KeyRevoked, NewServiceKey, ServiceKey};
@@ -134,7 +150,9 @@ pub use summaries::{Summaries, Summary, SummaryLease, SummaryLimits};
 pub use types::Resolution;
 pub use types::vocabulary::{
     Access, ActivityKind, AllowanceKind, AppealStatus, ApprovalState, AskedBy, ClaimStatus, CommentKind, Compression,
-    ContributionStatus, Discussed, EmailLink, ItemKind, Language, LetterTopic, LinkPurpose, MarkKind, PointsKind, ProjectStatus, ReportKind, ReportReason, ReportStatus, RequestKind, RequestStatus, RunOutcome, SpendKind, SpendOf, SpendPeriod, StaffRole, StaleReason, TakedownReason, UnitAction, UnitStatus, UnknownWord, UploadStatus, Visibility,
+    ContributionStatus, Discussed, EmailLink, ItemKind, Language, LetterTopic, LinkPurpose, MarkKind, PointsKind,
+    ProjectStatus, ReportKind, ReportReason, ReportStatus, RequestKind, RequestStatus, RunOutcome, SpendKind, SpendOf,
+    SpendPeriod, StaffRole, StaleReason, TakedownReason, UnitAction, UnitStatus, UnknownWord, UploadStatus, Visibility,
 };
 pub use uploads::{OpenUpload, Upload, UploadAbandoned, UploadBounds, UploadCompleted, UploadCreated};
 pub use vectors::{NewVectors, StoredVector};

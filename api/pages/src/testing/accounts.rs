@@ -6,8 +6,8 @@ use types::{OperatorId, Timestamp};
 use super::{Book, NOW, Texts, ago, ahead, person, visitor};
 use crate::console::{CollectorRunRow, CollectorState};
 use crate::{
-    ProfileAgent, ProfilePage, AgentPage, CollectorPage, Error, FeedRow, GoneEnd, GonePage, GoneThing, Instant,
-    ProfileItem, PublicCollector, PublicCollectorsPage, RunBar,
+    AgentPage, CollectorPage, Error, FeedRow, GoneEnd, GonePage, GoneThing, Instant, ProfileAgent, ProfileItem,
+    ProfilePage, PublicCollector, PublicCollectorsPage, RunBar,
 };
 
 /// Id of an account.

@@ -8,7 +8,7 @@ use super::console::{DAY_MINUTES, ID};
 use super::{Book, Texts, ago, ahead, person, visitor};
 use crate::console::{
     AccountClosedPage, AccountForms, CloseAccountPage, ConsoleUnitPage, DatasetEditForm, EmailLinkPage, EmailLinkState,
-    ItemDay, ItemSales, LetterChoice, OpenMatter, OwnUnit, ItemSaleRow, StateMark, UnitPriceForm, UnitRow,
+    ItemDay, ItemSaleRow, ItemSales, LetterChoice, OpenMatter, OwnUnit, StateMark, UnitPriceForm, UnitRow,
 };
 use crate::{Error, FieldError, GrowthPoint, KeptFormPage, VersionContributor};
 

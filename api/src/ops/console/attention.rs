@@ -65,7 +65,11 @@ pub(super) async fn matters(cx: &Cx, operator: OperatorId) -> Result<Vec<Attenti
         let takedown = found.takedown;
         if takedown.restored_at.is_none() && takedown.answer.is_none() {
             let title = found.title.unwrap_or(takedown.named);
-            items.push(Attention::takedown(&title, reason_words(takedown.reason), instant(takedown.at)));
+            items.push(Attention::takedown(
+                &title,
+                reason_words(takedown.reason),
+                instant(takedown.at),
+            ));
         }
     }
     if role.is_some() {

@@ -8,7 +8,7 @@ use pages::console::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use store::{Access, ItemKind, Project, ItemOfSeller, Visibility};
+use store::{Access, ItemKind, ItemOfSeller, Project, Visibility};
 use types::{Contract, Field, FieldType};
 
 use super::overview::{add_up, tallies};

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a name that an account hides is read by none of these pages.
 
-use pages::{ProfileAgent, ProfilePage, AgentPage, ProfileItem, RatingSummary};
+use pages::{AgentPage, ProfileAgent, ProfileItem, ProfilePage, RatingSummary};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{PublicDataset, PublicFigures, PublicUnit};

@@ -67,17 +67,19 @@ pub(super) async fn address(
 }
 
 fn confirm(base: &str, token: &str, until: &str) -> LetterBody {
-    LetterBody::new(format!("You get this because an account at {base} wants to use this address."))
-        .at_a_glance(format!("Open the page and press its button, until {until}."))
-        .paragraph(format!(
-            "An account at {base} wants to use this address. If it is yours, open this page and press its button:"
-        ))
-        .button("Confirm your new address", format!("{base}/verify/email?token={token}"))
-        .paragraph(format!(
-            "The link works once, until {until}. From then on you sign in with this address, and no longer with the one \
+    LetterBody::new(format!(
+        "You get this because an account at {base} wants to use this address."
+    ))
+    .at_a_glance(format!("Open the page and press its button, until {until}."))
+    .paragraph(format!(
+        "An account at {base} wants to use this address. If it is yours, open this page and press its button:"
+    ))
+    .button("Confirm your new address", format!("{base}/verify/email?token={token}"))
+    .paragraph(format!(
+        "The link works once, until {until}. From then on you sign in with this address, and no longer with the one \
              that you had."
-        ))
-        .note("If it was not you, do nothing, and nothing happens.")
+    ))
+    .note("If it was not you, do nothing, and nothing happens.")
 }
 
 fn stop(base: &str, token: &str, until: &str) -> LetterBody {

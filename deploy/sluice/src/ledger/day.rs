@@ -119,7 +119,11 @@ async fn archived(config: &Config, store: &Store, day: i64) -> anyhow::Result<Op
     // A file that lost rows can be read, too. What is written must be what was sealed.
     let (_, faults) = movement_faults(store, month, found.clone(), &mut ArchiveProof::default()).await?;
     if let Some(fault) = faults.first() {
-        bail!("`{}` is not as it was archived: {}; put back a copy of it", fault.subject, fault.problem);
+        bail!(
+            "`{}` is not as it was archived: {}; put back a copy of it",
+            fault.subject,
+            fault.problem
+        );
     }
     let movements = MonthMovements::read(found).with_context(|| format!("`{}` cannot be read", shown(&name)))?;
     Ok(Some(MonthFile {

@@ -210,21 +210,4 @@ impl Money<'_> {
             ))
             .await
     }
-
-    /// Returns the number of open disputes that a seller has not answered.
-    pub async fn disputes_unanswered(&self, seller: OperatorId) -> Result<u64, Error> {
-        let count: i64 = self
-            .0
-            .read(async {
-                sql!(
-                    "SELECT COUNT(*) FROM disputes
-                     WHERE seller_operator = $1 AND state = 'open' AND reply IS NULL",
-                    seller
-                )
-                .scalar(&mut self.0.readers())
-                .await
-            })
-            .await?;
-        Ok(u64::try_from(count).unwrap_or_default())
-    }
 }
