@@ -37,7 +37,7 @@ const CONSOLE: [&str; 12] = [
 const PUBLIC: [&str; 14] = [
     "/",
     "/find",
-    "/find?q=nothing+of+the+kind",
+    "/find?q=xyzzyx",
     "/projects",
     "/knowledge",
     "/requests?title=Readings&kind=dataset",

@@ -17,9 +17,10 @@ use crate::call::wire::NoInput;
 use crate::error::ApiError;
 
 /// Pages that are always there.
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 10] = [
     "/",
     "/projects",
+    "/knowledge",
     "/requests",
     "/activity",
     "/leaderboard",
