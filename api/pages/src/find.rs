@@ -123,6 +123,8 @@ pub struct FindHit {
     pub price: String,
     /// True if the seller priced it.
     pub is_locked: bool,
+    /// Numbers of records and of the newest version of a dataset.
+    pub size: Option<(u64, u64)>,
     /// Words below the price.
     pub notes: Vec<String>,
     /// What happened at the time below: `updated`, `published` or `confirmed`.
