@@ -94,11 +94,7 @@ async fn a_visitor_understands_searches_and_looks_at_rows() {
     page.goto(format!("{base}/find?q=xyzzyx+zzyzx"));
     judge_answer(&page, "nothing found");
     on(&page, By::Link("Ask the board"), "the board with a question", true);
-    assert!(
-        page.read(By::Css("#say")).contains("“xyzzyx zzyzx”"),
-        "{}",
-        page.text()
-    );
+    assert!(page.read(By::Css("#say")).contains("“xyzzyx zzyzx”"), "{}", page.text());
 
     // A page that there is not offers a search for what its address names.
     assert_eq!(page.goto(format!("{base}/projects/tide-levels")).status, 404);

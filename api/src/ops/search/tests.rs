@@ -477,30 +477,56 @@ async fn the_page_sorts_narrows_suggests_and_leads_to_the_board() {
     let shown = |text: &str| links.clone().map(|link| text.contains(&format!("href=\"{link}\"")));
 
     let cheapest = page("/find?q=tide+levels&sort=cheapest&kind=unit").await;
-    assert!(cheapest.find(&links[2]).unwrap() < cheapest.find(&links[1]).unwrap(), "{cheapest}");
+    assert!(
+        cheapest.find(&links[2]).unwrap() < cheapest.find(&links[1]).unwrap(),
+        "{cheapest}"
+    );
     assert!(cheapest.contains("<mark>Tide</mark> <mark>levels</mark>"), "{cheapest}");
     assert_eq!(shown(&page("/find?tag=sea").await), [true, false, false]);
     assert_eq!(shown(&page("/find?language=en").await), [false, true, true]);
     let all = page("/find?q=tide+levels&mode=keyword").await;
     assert_eq!(shown(&all), [true; 3]);
     assert!(all.contains("2 write-ups, 1 dataset"), "{all}");
-    assert!(all.contains("/find?q=tide+levels&#38;mode=keyword&#38;tag=sea"), "{all}");
+    assert!(
+        all.contains("/find?q=tide+levels&#38;mode=keyword&#38;tag=sea"),
+        "{all}"
+    );
     for query in ["sort=best", "language=xx"] {
-        assert_eq!(service.get(&format!("/find?{query}"), None).await.status, 404, "{query}");
+        assert_eq!(
+            service.get(&format!("/find?{query}"), None).await.status,
+            404,
+            "{query}"
+        );
     }
     // The operation for programs has none of these.
     for query in ["sort=cheapest", "tag=sea", "language=en"] {
-        assert_eq!(service.get(&format!("/search?{query}"), None).await.status, 400, "{query}");
+        assert_eq!(
+            service.get(&format!("/search?{query}"), None).await.status,
+            400,
+            "{query}"
+        );
     }
 
     let nothing = page("/find?q=xyzzyx&mode=keyword").await;
-    assert!(nothing.contains("/requests?title=xyzzyx&#38;kind=knowledge#ask"), "{nothing}");
+    assert!(
+        nothing.contains("/requests?title=xyzzyx&#38;kind=knowledge#ask"),
+        "{nothing}"
+    );
     let board = page("/requests?title=xyzzyx&kind=knowledge").await;
-    assert!(board.contains("“xyzzyx”, knowledge") && board.contains("/community/requests"), "{board}");
+    assert!(
+        board.contains("“xyzzyx”, knowledge") && board.contains("/community/requests"),
+        "{board}"
+    );
 
     let suggested = page("/find/suggest?q=tide+levels").await;
-    assert!(suggested.starts_with("<div class=\"sug\" role=\"listbox\""), "{suggested}");
-    assert!(suggested.contains("data-q=\"tide levels\"") && suggested.contains("3 results"), "{suggested}");
+    assert!(
+        suggested.starts_with("<div class=\"sug\" role=\"listbox\""),
+        "{suggested}"
+    );
+    assert!(
+        suggested.contains("data-q=\"tide levels\"") && suggested.contains("3 results"),
+        "{suggested}"
+    );
     assert!(suggested.contains("data-href=\"/projects/tides\"") && suggested.contains("<mark>Tide</mark>"));
     let hostile = page("/find/suggest?q=%3Cscript%3Ealert(1)%3C/script%3E").await;
     assert!(!hostile.contains("<script"), "{hostile}");
@@ -508,7 +534,10 @@ async fn the_page_sorts_narrows_suggests_and_leads_to_the_board() {
 
     let list = page("/knowledge").await;
     assert_eq!(shown(&list), [false, true, true]);
-    assert!(list.contains("2 published") && list.contains("category=performance-tuning"), "{list}");
+    assert!(
+        list.contains("2 published") && list.contains("category=performance-tuning"),
+        "{list}"
+    );
     assert_eq!(service.get("/knowledge?before=x", None).await.status, 400);
 }
 
