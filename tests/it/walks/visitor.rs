@@ -161,3 +161,37 @@ async fn a_visitor_without_scripts_comes_as_far() {
     assert_eq!(page.url(), here);
     assert_eq!(page.attribute(By::Css("html"), "data-theme").as_deref(), Some("dark"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hostile_title_stays_text_wherever_a_visitor_sees_it() {
+    let Some(browser) = browser("walk-visitor-hostile") else {
+        return;
+    };
+    let (site, owner, _) = profiled().await;
+    let hostile = "<img src=x onerror=alert(1)></script><script>alert(2)</script> harbour";
+    project(&owner, "tides", json!({"title": hostile})).await;
+    site.http
+        .comes_to_show("/search?q=harbour", |answer| answer.body["total"] == 1)
+        .await;
+    let base = site.http.base();
+    let page = browser.person(Look::default()).page();
+    page.goto(format!("{base}/"));
+    page.press("/");
+    page.type_keys("harbour");
+    page.see(By::Css(".top .sug [role=option]:nth-of-type(2) mark"));
+    assert_eq!(page.count(By::Css(".sug img, .sug script")), 0);
+    page.press("Escape");
+    assert_eq!(page.count(By::Css(".sug")), 0);
+    for path in [
+        "/",
+        "/projects",
+        "/projects?q=harbour",
+        "/projects/tides",
+        "/find?q=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E+harbour",
+        "/requests?title=%3Cscript%3Ealert(1)%3C/script%3E",
+    ] {
+        assert_eq!(page.goto(format!("{base}{path}")).status, 200, "{path}");
+        assert_eq!(page.count(By::Css("main img, main script:not([type])")), 0, "{path}");
+        assert_eq!(page.complaints(), Vec::<String>::new(), "{path}");
+    }
+}
