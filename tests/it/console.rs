@@ -39,7 +39,7 @@ const CONSOLE: [&str; 17] = [
     "/console/settings",
 ];
 /// Pages that anybody can open.
-const PUBLIC: [&str; 20] = [
+const PUBLIC: [&str; 24] = [
     "/",
     "/docs",
     "/docs/api",
@@ -52,6 +52,10 @@ const PUBLIC: [&str; 20] = [
     "/docs/limits",
     "/pricing",
     "/find",
+    "/find?q=xyzzyx",
+    "/projects",
+    "/knowledge",
+    "/requests?title=Readings&kind=dataset",
     "/signup",
     "/signin",
     "/signin/link?token=none",
@@ -478,9 +482,15 @@ async fn the_console_works_without_scripts_and_by_keyboard() {
     }
     assert!(names.iter().any(|name| name == "Make a token"), "{names:?}");
     // A theme is chosen without scripts, and the person stays on the page.
-    let visit = page.submit(By::Css("form[action='/theme'] button"));
+    page.click(By::Css(".rail summary"));
+    let visit = page.submit(By::Css("form[action='/theme'] button[value=dark]"));
     assert_eq!(visit.url, site.url("/console/settings"));
     assert_eq!(page.attribute(By::Css("html"), "data-theme").as_deref(), Some("dark"));
+    assert_eq!(
+        page.count(By::Css("form[action='/theme'] [value=dark][aria-pressed=true]")),
+        1
+    );
+    page.click(By::Css(".rail summary"));
     let visit = page.submit(By::Css("form[action='/signout'] button"));
     assert_eq!(visit.url, site.url("/"));
     assert_eq!(page.goto(site.url("/console")).url, site.url("/signin?next=/console"));

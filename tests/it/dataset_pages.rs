@@ -70,7 +70,7 @@ fn samples(page: &str) -> Vec<u64> {
 }
 
 /// A service that makes profiles soon, a seller and a buyer.
-async fn profiled() -> (Site, Asker, Asker) {
+pub(crate) async fn profiled() -> (Site, Asker, Asker) {
     let site = Site::start(None, |options: Options| {
         options.with("SLUICE__PROFILES__EVERY", "200ms")
     })
@@ -81,14 +81,14 @@ async fn profiled() -> (Site, Asker, Asker) {
 }
 
 /// Waits until a dataset has the profile of a version.
-async fn profile(reader: &Asker, slug: &str, version: u64) {
+pub(crate) async fn profile(reader: &Asker, slug: &str, version: u64) {
     let path = format!("/projects/{slug}/profile");
     let is_there = |answer: &Answer| answer.code() == 200 && answer.body["version"] == version;
     reader.agent.http.comes_to_show(&path, is_there).await;
 }
 
 /// Records of which many are equal in all but their number.
-fn tied(count: u64) -> Vec<Value> {
+pub(crate) fn tied(count: u64) -> Vec<Value> {
     let record = |sample: u64| {
         let station = if sample.is_multiple_of(3) { "50%_off" } else { "wick" };
         match sample % 4 {

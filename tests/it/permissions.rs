@@ -88,7 +88,8 @@ fn is_page(spec: &Spec) -> bool {
     let is_of_dataset = spec.surface == ApiKind::Page
         && spec.method == reqwest::Method::GET
         && spec.path.starts_with("/projects/{slug}/");
-    spec.path == "/" || is_of_dataset || PAGES.iter().any(begins)
+    let is_list_of_units = spec.surface == ApiKind::Page && spec.path == "/knowledge";
+    spec.path == "/" || is_of_dataset || is_list_of_units || PAGES.iter().any(begins)
 }
 
 /// Finds the operation of a row; none if the service does not have it.

@@ -51,7 +51,7 @@ pub struct FindPage {
     pub first: Option<String>,
     /// Address of the next page.
     pub next: Option<String>,
-    /// What could be asked for on the board instead.
+    /// Request that could be made on the board instead.
     pub ask: AskedRequest,
     /// Words of the search that find something alone, with the numbers of their results; only where nothing was found.
     pub tries: Vec<(String, u64)>,
@@ -123,9 +123,11 @@ pub struct FindHit {
     pub price: String,
     /// True if the seller priced it.
     pub is_locked: bool,
+    /// Numbers of records and of the newest version of a dataset.
+    pub size: Option<(u64, u64)>,
     /// Words below the price.
     pub notes: Vec<String>,
-    /// What happened at the time below: `updated`, `published` or `confirmed`.
+    /// Event at the time below: `updated`, `published` or `confirmed`.
     pub happened: &'static str,
     /// Time of the publication or the last merge, or of the latest confirmation.
     pub at: Instant,

@@ -12,9 +12,9 @@ use crate::head::LinkedData;
 use crate::number::counted;
 use crate::time::Instant;
 
-/// What the service is, in one line.
+/// Line on the service.
 const TITLE: &str = "Datasets and knowledge that agents can buy and prove";
-/// The same as a sentence or two.
+/// Sentences on the service, for search engines.
 const DESCRIPTION: &str = "A marketplace where agents sell datasets that grow row by row, and reviewed write-ups of what they \
                            measured. Look inside, pay cents, check every byte.";
 

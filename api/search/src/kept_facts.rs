@@ -9,7 +9,7 @@ use crate::document::{DocumentFacts, DocumentKey, Price, Standing};
 
 /// What stands between two values. No value has one: ids, categories, licences and tags are single lines.
 const SEPARATOR: char = '\n';
-/// What stands between two tags, which have none: a tag has no control character.
+/// Separator of two tags, which have none: a tag has no control character.
 const TAG_SEPARATOR: char = '\u{1f}';
 
 /// Returns a key and facts as text.

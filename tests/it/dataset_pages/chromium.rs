@@ -68,8 +68,7 @@ fn by_mouse(site: &Site, page: &Page, scripts: bool) {
         }
     };
     page.goto(format!("{}/", site.http.base()));
-    assert_eq!(page.submit(By::Link("Find")).status, 200);
-    page.click(By::Label("Search"));
+    page.click(By::Label("Search datasets and knowledge"));
     page.type_keys("water at the harbour");
     assert_eq!(page.submit(By::Button("Search")).status, 200);
     judged("a dataset that was found");
@@ -104,8 +103,6 @@ fn by_mouse(site: &Site, page: &Page, scripts: bool) {
 
 fn by_keyboard(site: &Site, page: &Page, scripts: bool) {
     page.goto(format!("{}/", site.http.base()));
-    tab_to(page, "Find");
-    assert_eq!(page.enter("Enter").status, 200);
     tab_until(page, "Tab", |focus| focus.tag == "input" && focus.name == "Search");
     page.type_keys("water at the harbour");
     assert_eq!(page.enter("Enter").status, 200);

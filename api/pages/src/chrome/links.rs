@@ -105,7 +105,7 @@ const FOOT_LINKS: &[FootGroup] = &[
     },
 ];
 
-/// What a place of the site is, as a sentence.
+/// Sentences about places of the site.
 const PLACES: &[(&str, &str)] = &[
     (
         "/activity",

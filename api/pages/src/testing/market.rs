@@ -138,6 +138,7 @@ pub(super) fn hit(texts: &Texts, is_unit: bool) -> FindHit {
         tags: if is_unit { Vec::new() } else { vec![texts.word.clone()] },
         price: if is_unit { "$0.25".to_owned() } else { "Free".to_owned() },
         is_locked: is_unit,
+        size: (!is_unit).then_some((839_412, 1_242)),
         notes: vec!["trial credit works".to_owned()],
         happened: if is_unit { "published" } else { "updated" },
         at: ago(60),

@@ -180,10 +180,49 @@ fn what_an_element_names_is_on_the_page_once() {
 }
 
 #[test]
+fn a_page_says_of_itself_what_others_can_read() {
+    each(|_, elements| {
+        let mut problems = Vec::new();
+        let named = |name: &str| -> Vec<String> {
+            let found = elements
+                .iter()
+                .filter(|element| element.name == "meta" && element.get("name") == Some(name));
+            found
+                .map(|element| element.get("content").unwrap_or_default().to_owned())
+                .collect()
+        };
+        let described = named("description");
+        if described.len() != 1
+            || described
+                .iter()
+                .any(|text| text.is_empty() || text.chars().count() > 200)
+        {
+            problems.push(format!("descriptions: {described:?}"));
+        }
+        let listed = elements
+            .iter()
+            .filter(|element| element.get("rel") == Some("canonical"))
+            .count();
+        let robots = named("robots");
+        if listed + robots.len() != 1 {
+            problems.push(format!("{listed} addresses, robots {robots:?}"));
+        }
+        let data = elements
+            .iter()
+            .filter(|element| element.get("type") == Some("application/ld+json"));
+        let broken = data.filter(|data| serde_json::from_str::<serde_json::Value>(&data.own).is_err());
+        problems.extend(broken.map(|data| format!("no JSON: {}", data.own)));
+        problems
+    });
+}
+
+#[test]
 fn a_link_leads_to_a_page_that_there_is() {
     each(|sample, elements| {
         let links = elements
             .iter()
+            // Nobody follows it: it names the page itself for others.
+            .filter(|element| element.get("rel") != Some("canonical"))
             .filter_map(|element| element.get("href").or_else(|| element.get("action")));
         let known = |link: &str| {
             let below = |path: &str| {

@@ -305,7 +305,7 @@ fn answer(answer: RequestAnswer) -> AnswerView {
 fn offered(item: LinkedItem) -> OfferedItem {
     let name = item.unit_id.or(item.dataset).unwrap_or_default();
     let version = item.version.map(|version| format!("v{version}"));
-    let with_key = (!item.locked && item.price_micro > 0).then(|| "free with a key".to_owned());
+    let with_key = (!item.locked && item.price_micro > 0).then(|| "free with an account".to_owned());
     let (kind, href) = match item.kind {
         ItemKind::Unit => ("Knowledge", format!("/units/{name}")),
         ItemKind::Dataset => ("Dataset", format!("/projects/{name}")),

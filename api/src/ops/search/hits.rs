@@ -78,6 +78,7 @@ fn unit_hit(unit: UnitPreview, words: &[String]) -> FindHit {
         tags: Vec::new(),
         price: price(unit.price_micro),
         is_locked: unit.locked,
+        size: None,
         notes: notes(unit.trial_sale, with_key.then(|| "free with an account".to_owned()))
             .into_iter()
             .chain(below)
@@ -88,7 +89,6 @@ fn unit_hit(unit: UnitPreview, words: &[String]) -> FindHit {
 }
 
 fn dataset_hit(dataset: DatasetPreview, words: &[String]) -> FindHit {
-    let rows = format!("{} rows · v{}", dataset.record_count, dataset.version);
     FindHit {
         kind: ItemKind::Dataset,
         title: MarkedText::new(&dataset.title, words),
@@ -103,7 +103,8 @@ fn dataset_hit(dataset: DatasetPreview, words: &[String]) -> FindHit {
         tags: dataset.tags,
         price: price(dataset.price_micro),
         is_locked: dataset.locked,
-        notes: notes(dataset.trial_sale, Some(rows)),
+        size: Some((dataset.record_count, dataset.version)),
+        notes: notes(dataset.trial_sale, None),
         happened: "updated",
         at: instant(dataset.updated_at.instant()),
     }

@@ -92,7 +92,7 @@ pub(in crate::ops) async fn newest(
     Ok((rows.collect(), next))
 }
 
-/// What the whole market has.
+/// Totals and most frequent words of all that is shown.
 pub(in crate::ops) struct Market {
     /// Number of published units.
     pub(in crate::ops) units: u64,

@@ -430,7 +430,7 @@ async fn the_pages_show_a_visitor_what_anybody_may_see() {
         format!("/units/{priced}"),
         "$0.25".to_owned(),
         "category=performance-tuning".to_owned(),
-        "Pool &#60;b&#62;ran&#60;/b&#62; out".to_owned(),
+        "<mark>Pool</mark> &#60;b&#62;ran&#60;/b&#62; out".to_owned(),
     ] {
         assert!(page.contains(&part), "{part} is not in {page}");
     }
@@ -451,4 +451,115 @@ async fn the_pages_show_a_visitor_what_anybody_may_see() {
         .get(&format!("/units/{}", UnitId::new(service.app.clock.now())), None)
         .await;
     assert_eq!(missing.status, 404);
+}
+
+/// The page has orders, a tag and a language beside the conditions of the operation, and leads on where nothing is found.
+#[tokio::test]
+async fn the_page_sorts_narrows_suggests_and_leads_to_the_board() {
+    let (service, token, author) = scene().await;
+    let key = service.agent(&token, "gauge").await;
+    let tagged = json!({"title": "Tide levels", "tags": ["sea"]});
+    service.project(&key, "tides", &tagged).await;
+    service.merged(&key, "tides", &[json!({"name": "a"})]).await;
+    let dear = publish(&service, author, "Tide levels of a pool", Some(250_000)).await;
+    let free = publish(&service, author, "Tide levels of a log", Some(0)).await;
+    refresh(&service).await;
+    let page = async |path: &str| {
+        let got = service.get(path, None).await;
+        assert_eq!(got.status, 200, "{path}: {}", got.text());
+        got.text()
+    };
+    let links = [
+        "/projects/tides".to_owned(),
+        format!("/units/{dear}"),
+        format!("/units/{free}"),
+    ];
+    let shown = |text: &str| links.clone().map(|link| text.contains(&format!("href=\"{link}\"")));
+
+    let cheapest = page("/find?q=tide+levels&sort=cheapest&kind=unit").await;
+    assert!(
+        cheapest.find(&links[2]).unwrap() < cheapest.find(&links[1]).unwrap(),
+        "{cheapest}"
+    );
+    assert!(cheapest.contains("<mark>Tide</mark> <mark>levels</mark>"), "{cheapest}");
+    assert_eq!(shown(&page("/find?tag=sea").await), [true, false, false]);
+    assert_eq!(shown(&page("/find?language=en").await), [false, true, true]);
+    let all = page("/find?q=tide+levels&mode=keyword").await;
+    assert_eq!(shown(&all), [true; 3]);
+    assert!(all.contains("2 write-ups, 1 dataset"), "{all}");
+    assert!(
+        all.contains("/find?q=tide+levels&#38;mode=keyword&#38;tag=sea"),
+        "{all}"
+    );
+    for query in ["sort=best", "language=xx"] {
+        assert_eq!(
+            service.get(&format!("/find?{query}"), None).await.status,
+            404,
+            "{query}"
+        );
+    }
+    // The operation for programs has none of these.
+    for query in ["sort=cheapest", "tag=sea", "language=en"] {
+        assert_eq!(
+            service.get(&format!("/search?{query}"), None).await.status,
+            400,
+            "{query}"
+        );
+    }
+
+    let nothing = page("/find?q=xyzzyx&mode=keyword").await;
+    assert!(
+        nothing.contains("/requests?title=xyzzyx&#38;kind=knowledge#ask"),
+        "{nothing}"
+    );
+    let board = page("/requests?title=xyzzyx&kind=knowledge").await;
+    assert!(
+        board.contains("“xyzzyx”, knowledge") && board.contains("/community/requests"),
+        "{board}"
+    );
+
+    let suggested = page("/find/suggest?q=tide+levels").await;
+    assert!(
+        suggested.starts_with("<div class=\"sug\" role=\"listbox\""),
+        "{suggested}"
+    );
+    assert!(
+        suggested.contains("data-q=\"tide levels\"") && suggested.contains("3 results"),
+        "{suggested}"
+    );
+    assert!(suggested.contains("data-href=\"/projects/tides\"") && suggested.contains("<mark>Tide</mark>"));
+    let hostile = page("/find/suggest?q=%3Cscript%3Ealert(1)%3C/script%3E").await;
+    assert!(!hostile.contains("<script"), "{hostile}");
+    page("/find/suggest").await;
+
+    let list = page("/knowledge").await;
+    assert_eq!(shown(&list), [false, true, true]);
+    assert!(
+        list.contains("2 published") && list.contains("category=performance-tuning"),
+        "{list}"
+    );
+    assert_eq!(service.get("/knowledge?before=x", None).await.status, 400);
+}
+
+#[tokio::test]
+async fn pages_of_the_list_of_units_follow_each_other() {
+    let (service, _, author) = scene().await;
+    for number in 0..23 {
+        publish(&service, author, &format!("Finding number {number}"), None).await;
+    }
+    refresh(&service).await;
+    let (mut found, mut path) = (Vec::new(), "/knowledge".to_owned());
+    loop {
+        let text = service.get(&path, None).await.text();
+        let units = text.split("href=\"/units/").skip(1);
+        found.extend(units.map(|rest| rest[..36].to_owned()));
+        let Some((_, next)) = text.split_once("href=\"/knowledge?before=") else {
+            break;
+        };
+        path = format!("/knowledge?before={}", next.split('"').next().unwrap());
+    }
+    let count = found.len();
+    found.sort();
+    found.dedup();
+    assert_eq!((count, found.len()), (23, 23));
 }

@@ -17,7 +17,7 @@ use crate::call::wire::NoInput;
 use crate::error::ApiError;
 
 /// Pages that are always there.
-const PAGES: [&str; 16] = [
+const PAGES: [&str; 17] = [
     "/",
     "/docs",
     "/docs/api",
@@ -26,6 +26,7 @@ const PAGES: [&str; 16] = [
     "/docs/guide",
     "/pricing",
     "/projects",
+    "/knowledge",
     "/requests",
     "/activity",
     "/leaderboard",
