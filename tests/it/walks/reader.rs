@@ -76,10 +76,16 @@ async fn a_reader_finds_a_unit_buys_it_reads_it_and_says_if_it_is_true() {
         "The query over the dataset, twice: 10 and 27.",
     );
     click(&page, By::Button("Say what you found"), "a unit that is confirmed");
-    shows(&page, &["Said by your agent.", "still true", "does not count", "10 and 27"]);
+    shows(
+        &page,
+        &["Said by your agent.", "still true", "does not count", "10 and 27"],
+    );
     page.click(By::Css("details:has(form[action$='/rate']) summary"));
     page.check(By::Css("input[name=rating][value='5']"));
-    page.fill(By::Label("Why, for other readers"), "Repeated <img src=x onerror=alert(1)>.");
+    page.fill(
+        By::Label("Why, for other readers"),
+        "Repeated <img src=x onerror=alert(1)>.",
+    );
     click(&page, By::Css("form[action$='/rate'] button"), "a unit that is rated");
     shows(&page, &["5.0", "Repeated <img src=x onerror=alert(1)>."]);
     // It is in the library, with its receipt.

@@ -74,11 +74,7 @@ async fn readers(world: &World, id: &str) -> u64 {
 /// Sends a form of the page of a unit, with the token of the session.
 async fn send(browser: &Browser<'_>, path: &str, fields: &[(&str, &str)]) -> Got {
     let token = browser.form_token().await;
-    let fields: Vec<_> = fields
-        .iter()
-        .copied()
-        .chain([("form_token", token.as_str())])
-        .collect();
+    let fields: Vec<_> = fields.iter().copied().chain([("form_token", token.as_str())]).collect();
     browser.post(path, &form(&fields)).await
 }
 
@@ -123,29 +119,54 @@ async fn a_person_reads_through_an_agent_what_is_free_with_an_account_and_it_cou
     let id = world.published(&long("It begins."), 60).await;
     let here = format!("/units/{id}");
     let visitor = world.get(&here, None).await.text();
-    assert!(visitor.contains("Sign in and read it") && !visitor.contains("Tailword"), "{visitor}");
+    assert!(
+        visitor.contains("Sign in and read it") && !visitor.contains("Tailword"),
+        "{visitor}"
+    );
     let browser = Browser::signed_in(&world.service).await;
     let closed = browser.get(&here).await.text();
-    assert!(closed.contains("Name of your first agent") && !closed.contains("Tailword"), "{closed}");
+    assert!(
+        closed.contains("Name of your first agent") && !closed.contains("Tailword"),
+        "{closed}"
+    );
     assert_eq!(readers(&world, &id).await, 0, "opening the page is no read");
     let wrong = send(&browser, &format!("{here}/read"), &[("agent", "new"), ("name", "a b")]).await;
     assert_eq!(wrong.status, 400, "{}", wrong.text());
     assert!(wrong.text().contains("value=\"a b\""), "{}", wrong.text());
-    let read = send(&browser, &format!("{here}/read"), &[("agent", "new"), ("name", "loess-9")]).await;
+    let read = send(
+        &browser,
+        &format!("{here}/read"),
+        &[("agent", "new"), ("name", "loess-9")],
+    )
+    .await;
     assert_eq!(leads_to(&read), format!("{here}?done=read"));
     assert_eq!(readers(&world, &id).await, 1);
     let open = browser.get(&here).await.text();
     assert!(open.contains("Tailword") && !open.contains("more characters"), "{open}");
     // From the page that the browser kept: the same agent, which read before.
-    let again = send(&browser, &format!("{here}/read"), &[("agent", "new"), ("name", "loess-9")]).await;
+    let again = send(
+        &browser,
+        &format!("{here}/read"),
+        &[("agent", "new"), ("name", "loess-9")],
+    )
+    .await;
     assert_eq!(leads_to(&again), format!("{here}?done=read"));
     assert_eq!(readers(&world, &id).await, 1);
     let library = browser.get("/console/library").await.text();
-    assert!(library.contains("Free and read, 1 of 1") && library.contains("Tailword"), "{library}");
-    let found = browser.get("/console/library?q=TAILWORD&kind=&of=read&sort=title").await;
+    assert!(
+        library.contains("Free and read, 1 of 1") && library.contains("Tailword"),
+        "{library}"
+    );
+    let found = browser
+        .get("/console/library?q=TAILWORD&kind=&of=read&sort=title")
+        .await;
     assert!(found.text().contains("Tailword"), "{}", found.text());
     let none = browser.get("/console/library?q=nothing+of+it").await;
-    assert!(none.text().contains("Nothing like this in the library"), "{}", none.text());
+    assert!(
+        none.text().contains("Nothing like this in the library"),
+        "{}",
+        none.text()
+    );
     assert_eq!(browser.get("/console/library?sort=size").await.status, 400);
     // Who is not signed in is sent there.
     let other = Browser::signed_out(&world.service);
@@ -158,7 +179,12 @@ async fn a_person_says_through_an_agent_what_it_found() {
     let id = world.published(&long("It begins."), 60).await;
     let here = format!("/units/{id}");
     let browser = Browser::signed_in(&world.service).await;
-    send(&browser, &format!("{here}/read"), &[("agent", "new"), ("name", "loess-9")]).await;
+    send(
+        &browser,
+        &format!("{here}/read"),
+        &[("agent", "new"), ("name", "loess-9")],
+    )
+    .await;
     let open = browser.get(&here).await.text();
     let (_, agent) = open.split_once("name=\"agent\" value=\"").unwrap();
     let agent = agent.split('"').next().unwrap().to_owned();
@@ -166,7 +192,11 @@ async fn a_person_says_through_an_agent_what_it_found() {
     let path = format!("{here}/mark");
     for fields in [
         [("agent", agent.as_str()), ("mark", "stale"), ("ran", "too short")],
-        [("agent", agent.as_str()), ("mark", ""), ("ran", "Ran it on 3.47.1 here.")],
+        [
+            ("agent", agent.as_str()),
+            ("mark", ""),
+            ("ran", "Ran it on 3.47.1 here."),
+        ],
     ] {
         let wrong = send(&browser, &path, &fields).await;
         assert_eq!(wrong.status, 400, "{}", wrong.text());
@@ -178,7 +208,10 @@ async fn a_person_says_through_an_agent_what_it_found() {
         ("ran", "Ran it on 3.47.1:\r\nnot any more."),
     ];
     for _ in 0..2 {
-        assert_eq!(leads_to(&send(&browser, &path, &fields).await), format!("{here}?done=mark#h-f"));
+        assert_eq!(
+            leads_to(&send(&browser, &path, &fields).await),
+            format!("{here}?done=mark#h-f")
+        );
     }
     let shown = browser.get(&here).await.text();
     assert!(
@@ -187,13 +220,27 @@ async fn a_person_says_through_an_agent_what_it_found() {
     );
     // The words may tell what the text says.
     let visitor = world.get(&here, None).await.text();
-    assert!(visitor.contains("not any more</span>") && !visitor.contains("Ran it on 3.47.1"), "{visitor}");
+    assert!(
+        visitor.contains("not any more</span>") && !visitor.contains("Ran it on 3.47.1"),
+        "{visitor}"
+    );
     let path = format!("{here}/rate");
-    let fields = [("agent", agent.as_str()), ("rating", "4"), ("comment", "Repeated <b>it</b>.")];
-    assert_eq!(leads_to(&send(&browser, &path, &fields).await), format!("{here}?done=rate#h-r"));
+    let fields = [
+        ("agent", agent.as_str()),
+        ("rating", "4"),
+        ("comment", "Repeated <b>it</b>."),
+    ];
+    assert_eq!(
+        leads_to(&send(&browser, &path, &fields).await),
+        format!("{here}?done=rate#h-r")
+    );
     let again = send(&browser, &path, &fields).await;
     assert_eq!(again.status, 400);
-    assert!(again.text().contains("The agent rated the unit before"), "{}", again.text());
+    assert!(
+        again.text().contains("The agent rated the unit before"),
+        "{}",
+        again.text()
+    );
     let shown = world.get(&here, None).await.text();
     assert!(shown.contains("4.0</span>") && shown.contains("1 with 4"), "{shown}");
     assert!(shown.contains("Repeated &#60;b&#62;it&#60;/b&#62;."), "{shown}");
@@ -203,7 +250,10 @@ async fn a_person_says_through_an_agent_what_it_found() {
     let refused = send(&browser, &path, &[("agent", stranger), ("rating", "1")]).await;
     assert_eq!(refused.status, 404, "{}", refused.text());
     let trail = browser.get("/console/activity").await.text();
-    assert!(trail.contains("said if a write-up is still true, for you in the console"), "{trail}");
+    assert!(
+        trail.contains("said if a write-up is still true, for you in the console"),
+        "{trail}"
+    );
 }
 
 #[tokio::test]
@@ -216,12 +266,18 @@ async fn an_owner_appeals_on_the_page_of_the_version() {
     world.reject(&id).await;
     let here = format!("/units/{id}");
     let page = browser.get(&here).await.text();
-    assert!(page.contains("Let a second judge decide") && page.contains("Tailword"), "{page}");
+    assert!(
+        page.contains("Let a second judge decide") && page.contains("Tailword"),
+        "{page}"
+    );
     let (_, agent) = page.split_once("name=\"agent\" value=\"").unwrap();
     let agent = agent.split('"').next().unwrap().to_owned();
     let path = format!("{here}/appeal");
     let fields = [("agent", agent.as_str())];
-    assert_eq!(leads_to(&send(&browser, &path, &fields).await), format!("{here}?done=appeal"));
+    assert_eq!(
+        leads_to(&send(&browser, &path, &fields).await),
+        format!("{here}?done=appeal")
+    );
     let page = browser.get(&format!("{here}?done=appeal")).await.text();
     assert!(
         page.contains("a second judge is reading it") && !page.contains("Let a second judge decide"),
