@@ -256,12 +256,15 @@ impl RenderedMarkdown {
         name: impl FnMut(usize) -> Option<CowStr<'static>>,
     ) -> Self {
         let address = Url::parse(&page.base).and_then(|base| base.join(&page.path));
-        let target = |link: CowStr<'_>| match &address {
-            Ok(address) => harmless(web(link), address),
-            // Without the address of the page nobody knows where a link leads.
-            Err(_) => CowStr::from(""),
-        };
-        Self::with_links(markdown, target, name)
+        Self::with_links(
+            markdown,
+            |link| match &address {
+                Ok(address) => harmless(web(link), address),
+                // Without the address of the page nobody knows where a link leads.
+                Err(_) => CowStr::from(""),
+            },
+            name,
+        )
     }
 
     /// Renders a document of this service that fills a page: headings have places, code can be copied, and tables scroll.

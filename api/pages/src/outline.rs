@@ -50,7 +50,7 @@ pub(crate) struct OutlineSection {
 pub(crate) enum OutlinePart {
     /// Table with this number of rows below its head.
     Table(u64),
-    /// Block of code.
+    /// TextBlock of code.
     Code {
         /// Language, as the author names it.
         language: Option<String>,
@@ -104,7 +104,7 @@ impl OutlineSection {
         counted(self.paragraphs, "paragraph", "paragraphs")
     }
 
-    fn add(&mut self, block: Block) {
+    fn add(&mut self, block: TextBlock) {
         self.paragraphs += u64::from(block.kind == BlockKind::Paragraph);
         let room = MOST_PARTS.saturating_sub(self.parts.len());
         self.parts.extend(block.parts.into_iter().take(room));
@@ -120,9 +120,9 @@ enum BlockKind {
     Other,
 }
 
-/// Block of the document that is within no other.
+/// TextBlock of the document that is within no other.
 #[derive(Debug, Default)]
-struct Block {
+struct TextBlock {
     kind: BlockKind,
     /// Place after its last byte.
     end: usize,
@@ -134,8 +134,8 @@ struct Block {
 /// Reader of the blocks of a document.
 #[derive(Debug, Default)]
 struct BlockReader {
-    blocks: Vec<Block>,
-    open: Block,
+    blocks: Vec<TextBlock>,
+    open: TextBlock,
     depth: u32,
     /// Lists that are open.
     lists: u32,
@@ -278,7 +278,7 @@ impl OpenBeginning {
     }
 
     /// Adds a block that is not shown to the outline.
-    fn outline(&mut self, block: Block) {
+    fn outline(&mut self, block: TextBlock) {
         if block.kind == BlockKind::Heading {
             if self.sections.len() == MOST_SECTIONS {
                 self.more += 1;
@@ -301,7 +301,7 @@ impl OpenBeginning {
 }
 
 /// Returns the number of blocks that fit, and the first words of the next one if none with a text does.
-fn shown(text: &str, blocks: &[Block], most: usize) -> (usize, Option<String>) {
+fn shown(text: &str, blocks: &[TextBlock], most: usize) -> (usize, Option<String>) {
     let (mut count, mut begin, mut used) = (0, 0, 0);
     for block in blocks {
         let length = text[begin..block.end].chars().count();

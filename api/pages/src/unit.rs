@@ -10,7 +10,6 @@ mod forms;
 use askama::Template;
 use types::SaleId;
 use types::money::MicroUsdc;
-use types::unit::UnitScores;
 
 pub use self::facts::{NearItem, ScoreView, UnitFacts, UnitMark, UnitPrice, UnitStep, UnitVersion};
 pub use self::forms::{UnitAppeal, UnitForms, UnitWords};
@@ -22,7 +21,6 @@ use crate::number::counted;
 use crate::outline::OpenBeginning;
 use crate::said::{Discussion, SaidEntry};
 use crate::time::Instant;
-use crate::words::StateMark;
 
 /// Headings from which a text has a table of contents.
 const FEWEST_HEADINGS: usize = 3;

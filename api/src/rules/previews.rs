@@ -16,6 +16,8 @@ const PREVIEW: usize = 240;
 const BEGINNING: usize = 600;
 /// The share of a body that the preview of a priced unit may have, in percent.
 const PRICED_PERCENT: usize = 15;
+/// The share of a body that the page of a unit without a price of its own shows, in percent.
+const FREE_PERCENT: usize = 50;
 
 /// The previews of the units in the database, for judges.
 #[derive(Clone, Debug)]
@@ -78,11 +80,8 @@ pub(crate) fn preview(body: &str, is_priced: bool) -> String {
 /// Returns how many code points of a body its page shows to who may not read all of it, of a priced one at most 15 %. The
 /// page ends at a block, so it may show fewer.
 pub(crate) fn most_of_beginning(body: &str, is_priced: bool) -> usize {
-    if is_priced {
-        BEGINNING.min(body.chars().count() * PRICED_PERCENT / 100)
-    } else {
-        BEGINNING
-    }
+    let percent = if is_priced { PRICED_PERCENT } else { FREE_PERCENT };
+    BEGINNING.min(body.chars().count() * percent / 100)
 }
 
 #[cfg(test)]

@@ -96,8 +96,8 @@ fn facts(texts: &Texts, price: UnitPrice) -> UnitFacts {
 fn markdown(texts: &Texts) -> String {
     let Texts { text, word, .. } = texts;
     format!(
-        "It begins.\n\n# {text}\n\n{text}\n\n## What was run\n\n```{word}\n{word}\n```\n\n```rust\nlet a = 1;\n```\n\n\
-         | a | b |\n|-|-|\n| {word} | 2 |\n\n## What to do\n\n1. {text}\n2. Kill it.\n\n- a point\n"
+        "It begins.\n\n# {text}\n\nIt says {text}\n\n## What was run\n\n```\n{word}\n```\n\n```rust\nlet a = 1;\n```\n\n\
+         | a | b |\n|-|-|\n| {word} | 2 |\n\n## What to do\n\n1. Refuse {text}\n2. Kill it.\n\n- a point\n"
     )
 }
 

@@ -99,13 +99,13 @@ fn filter(choice: &LibraryChoice, page: u32) -> LibraryFilter {
 }
 
 /// Items of a page, with the number on all pages.
-struct Listed<T> {
+struct LibraryPart<T> {
     items: Vec<T>,
     count: u64,
     has_more: bool,
 }
 
-impl<T> Listed<T> {
+impl<T> LibraryPart<T> {
     const fn none() -> Self {
         Self {
             items: Vec::new(),
@@ -179,15 +179,15 @@ async fn listed(
     operator: OperatorId,
     choice: &LibraryChoice,
     number: u32,
-) -> Result<(Listed<OwnedItem>, Listed<ReadUnit>), ApiError> {
+) -> Result<(LibraryPart<OwnedItem>, LibraryPart<ReadUnit>), ApiError> {
     let (money, knowledge) = (cx.app.store.money(), cx.app.store.knowledge());
     let bought = if choice.of == "read" {
-        Listed::none()
+        LibraryPart::none()
     } else {
         let filter = filter(choice, number);
         let (items, count) =
             tokio::try_join!(money.library(operator, &filter), money.library_count(operator, &filter))?;
-        Listed::of(items, count)
+        LibraryPart::of(items, count)
     };
     let is_read_only = choice.of == "read";
     // Beside what was bought, the first page has the first units that were read; a choice of them has all.
@@ -199,9 +199,9 @@ async fn listed(
             knowledge.read_by(operator, (&choice.q, by_title), (offset, PAGE_ROWS + 1)),
             knowledge.read_by_count(operator, &choice.q)
         )?;
-        Listed::of(items, count)
+        LibraryPart::of(items, count)
     } else {
-        Listed::none()
+        LibraryPart::none()
     };
     Ok((bought, read))
 }

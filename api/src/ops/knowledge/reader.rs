@@ -116,7 +116,7 @@ async fn show(cx: Cx, input: UnitPagePath) -> Result<PageResponse, ApiError> {
 }
 
 /// A version with what the account of the caller is to it.
-struct Seen {
+struct SeenUnit {
     unit: Unit,
     relation: UnitRelation,
     bought: Option<Bought>,
@@ -124,7 +124,7 @@ struct Seen {
     is_open: bool,
 }
 
-impl Seen {
+impl SeenUnit {
     /// Looks a version up, and fails as for a missing one if the caller may not know of it.
     async fn of(cx: &Cx, id: &str) -> Result<Self, ApiError> {
         let unit = units::find(&cx.app, id).await?;
@@ -222,7 +222,7 @@ impl Seen {
 
 /// Returns the page of a version, for its form too.
 pub(super) async fn page(cx: &Cx, input: &UnitPagePath) -> Result<UnitPage, ApiError> {
-    let seen = Seen::of(cx, &input.id).await?;
+    let seen = SeenUnit::of(cx, &input.id).await?;
     let mut page = seen.page(cx).await?;
     let is_own = seen.relation.owns;
     let knowledge = cx.app.store.knowledge();
