@@ -107,12 +107,12 @@ pub use moderation::{
 pub use money::{
     APPROVAL_LASTS, APPROVAL_LETTERS_A_DAY, ApprovalLetter, Approved, ArchiveProof, Balances, Bought, CheckTerms,
     ClosedDay, DayOfSales, DeniedApproval, Dispute, DisputeOpened, DisputeResolution, DisputeResolved, EgressLease,
-    EgressLeased, Entry, EntryCursor, EntryFilter, Granted, ItemName, LedgerMovement, MAX_WAITING_APPROVALS, Money,
-    MoneyFault, MonthArchived, NewDeposit, NewDispute, NewGrant, NewNo, NewPayout, NewPersonAsk, NewPurchase,
-    NewPurchaseAsk, NewYes, Offer, Payable, PaymentReceiptText, PayoutPicked, PayoutRow, PayoutState, PersonAsked,
-    PurchaseApproval, Purchased, Sale, SaleFacts, SaleState, SaleTerms, Seal, SealedMovement, Seller, Settled,
-    Settlement, Sold, SoldFilter, SoldItem, SpendCapped, SpendLimits, SpendOwner, Spender, Spending, SpentCredits,
-    StatementLine, StorageCharged, Treasury, WalletRefund,
+    EgressLeased, Entry, EntryCursor, EntryFilter, Granted, ItemName, LedgerMovement, ListedSale,
+    MAX_WAITING_APPROVALS, Money, MoneyFault, MonthArchived, NewDeposit, NewDispute, NewGrant, NewNo, NewPayout,
+    NewPersonAsk, NewPurchase, NewPurchaseAsk, NewYes, Offer, Payable, PaymentReceiptText, PayoutPicked, PayoutRow,
+    PayoutState, PersonAsked, PurchaseApproval, Purchased, Sale, SaleFacts, SaleState, SaleTerms, Seal, SealedMovement,
+    Seller, Settled, Settlement, SoldFilter, SoldItem, SpendCapped, SpendLimits, SpendOwner, Spender, Spending,
+    SpentCredits, StatementLine, StorageCharged, Treasury, WalletRefund,
 };
 pub use outcomes::{Applied, OutcomeRow};
 pub use payments::{

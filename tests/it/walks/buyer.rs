@@ -27,7 +27,11 @@ async fn a_buyer_finds_a_dataset_pays_for_it_and_reads_its_rows() {
     assert!(!page.text().contains("wick"), "its rows are closed: {}", page.text());
     click(&page, By::Link("Buy with credits"), "the ways to pay");
     click(&page, By::Button("Go on"), "the question");
-    assert_eq!(scene.credits().await, json!(5_000_000), "nothing is paid before the yes");
+    assert_eq!(
+        scene.credits().await,
+        json!(5_000_000),
+        "nothing is paid before the yes"
+    );
     click(&page, By::Button("Buy for $0.50"), "the receipt");
     let receipt = page.url();
     click(&page, By::Link("Open it"), "the rows");
@@ -40,13 +44,20 @@ async fn a_buyer_finds_a_dataset_pays_for_it_and_reads_its_rows() {
     click(&page, By::Css("nav a[href='/console/money']"), "the money");
     let text = page.text();
     assert_eq!(text.matches("\u{2212}0.500000").count(), 1, "{text}");
-    assert!(!text.contains("\u{2212}0.120000"), "the parts of a purchase are no lines: {text}");
+    assert!(
+        !text.contains("\u{2212}0.120000"),
+        "the parts of a purchase are no lines: {text}"
+    );
     let again = page.submit(By::Css("#spending a[href^='/console/receipts/'] >> nth=0"));
     assert_eq!((again.status, again.url), (200, receipt));
 
     // What was bought stays at hand.
     assert_eq!(page.goto(format!("{base}/console/library")).status, 200);
-    click(&page, By::Css("main a[href^='/projects/tides'] >> nth=0"), "what was bought");
+    click(
+        &page,
+        By::Css("main a[href^='/projects/tides'] >> nth=0"),
+        "what was bought",
+    );
 
     // Credit is added in the page: a wallet, a code for a phone, or a sentence for an agent.
     assert_eq!(page.goto(format!("{base}/console/money")).status, 200);
@@ -61,7 +72,14 @@ async fn a_buyer_finds_a_dataset_pays_for_it_and_reads_its_rows() {
     let seller = window(&scene.site, &browser.person(Look::default()), &scene.seller);
     assert_eq!(seller.goto(format!("{base}/console/money")).status, 200);
     let sold = seller.read(By::Css("#sales tbody tr >> nth=0"));
-    for part in ["dataset, v1", "an account, with credit", "0.50", "0.12", "0.38", "on hold until"] {
+    for part in [
+        "dataset, v1",
+        "an account, with credit",
+        "0.50",
+        "0.12",
+        "0.38",
+        "on hold until",
+    ] {
         assert!(sold.contains(part), "{part}: {sold}");
     }
     judge_answer(&seller, "the money of a seller");
@@ -75,7 +93,9 @@ async fn a_buyer_finds_a_dataset_pays_for_it_and_reads_its_rows() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_buyer_without_scripts_adds_credit_and_hides_the_first_steps() {
-    let Some(browser) = browser("walk-buyer-plain") else { return };
+    let Some(browser) = browser("walk-buyer-plain") else {
+        return;
+    };
     let scene = Scene::start(None).await;
     let base = scene.site.http.base().to_owned();
     let plain = Look {
