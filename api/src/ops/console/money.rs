@@ -3,6 +3,8 @@
 //! Invariant: a cell of a table never begins with a character that a spreadsheet takes for a formula.
 
 mod lists;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
