@@ -238,8 +238,8 @@ impl Drawing {
             fixed: vec![false; size * size],
         };
         for at in 0..size {
-            drawing.fix(6, at, at % 2 == 0);
-            drawing.fix(at, 6, at % 2 == 0);
+            drawing.fix(6, at, at.is_multiple_of(2));
+            drawing.fix(at, 6, at.is_multiple_of(2));
         }
         for (x, y) in [(3, 3), (size - 4, 3), (3, size - 4)] {
             drawing.square(x, y, 4, &[2, 4]);
@@ -352,14 +352,14 @@ impl Drawing {
         for y in 0..self.size {
             for x in 0..self.size {
                 let turns = match mask {
-                    0 => (x + y) % 2 == 0,
-                    1 => y % 2 == 0,
-                    2 => x % 3 == 0,
-                    3 => (x + y) % 3 == 0,
-                    4 => (x / 3 + y / 2) % 2 == 0,
-                    5 => x * y % 2 + x * y % 3 == 0,
-                    6 => (x * y % 2 + x * y % 3) % 2 == 0,
-                    _ => ((x + y) % 2 + x * y % 3) % 2 == 0,
+                    0 => (x + y).is_multiple_of(2),
+                    1 => y.is_multiple_of(2),
+                    2 => x.is_multiple_of(3),
+                    3 => (x + y).is_multiple_of(3),
+                    4 => (x / 3 + y / 2).is_multiple_of(2),
+                    5 => (x * y).is_multiple_of(6),
+                    6 => (x * y % 2 + x * y % 3).is_multiple_of(2),
+                    _ => ((x + y) % 2 + x * y % 3).is_multiple_of(2),
                 };
                 let at = y * self.size + x;
                 if self.fixed.get(at) == Some(&false)

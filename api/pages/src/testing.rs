@@ -138,7 +138,9 @@ pub fn samples() -> Result<Vec<Sample>, Error> {
     for (prefix, texts) in [("", Texts::usual()), ("hostile-", Texts::hostile())] {
         book.prefix = prefix;
         site::add(&mut book, &texts)?;
+        overview::add(&mut book, &texts)?;
         console::add(&mut book, &texts)?;
+        money::add(&mut book, &texts)?;
         moderation::add(&mut book, &texts)?;
         owner::add(&mut book, &texts)?;
         market::add(&mut book, &texts)?;
@@ -154,8 +156,10 @@ pub fn samples() -> Result<Vec<Sample>, Error> {
     }
     book.prefix = "empty-";
     site::add_empty(&mut book)?;
+    overview::add_empty(&mut book)?;
     console::add_empty(&mut book)?;
     moderation::add_empty(&mut book)?;
+    money::add_empty(&mut book)?;
     market::add_empty(&mut book)?;
     units::add_empty(&mut book)?;
     board::add_empty(&mut book)?;

@@ -52,7 +52,7 @@ pub use purchase::{NewPurchase, Purchased, SaleTerms};
 pub use receipts::{PaymentReceiptText, SaleFacts};
 pub use sales::{Sale, SaleState};
 pub use seals::{ClosedDay, Seal, SealedMovement};
-pub use seller::{DayOfSales, Sold, SoldFilter, SoldItem, SpentCredits};
+pub use seller::{DayOfSales, ListedSale, SoldFilter, SoldItem, SpentCredits};
 pub use spending::{SpendCapped, SpendLimits, SpendOwner, Spender, Spending};
 pub use statement::StatementLine;
 pub use treasury::{NewDeposit, Treasury};

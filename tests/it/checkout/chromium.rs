@@ -4,7 +4,7 @@ use serde_json::json;
 use store::SpendOwner;
 use tests::browser::{By, Look, Page};
 use types::vocabulary::ItemKind;
-use x402::{Authorization, Bytes32, PaymentAsset};
+use x402::{Authorization, Bytes32, PaymentAsset, WalletKey};
 
 use super::Scene;
 use crate::accounts::now;
@@ -166,24 +166,8 @@ const FAKE_WALLET: &str = "window.ethereum = {request: ({method, params}) => {
     });
 }}";
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_wallet_in_the_page_pays_without_an_account_a_question_or_a_cap() {
-    let Some(browser) = browser("wallet") else { return };
-    let scene = Scene::start(None).await;
-    scene.on_sale("tides").await;
-    let (key, _) = wallet(41);
-    let payer = key.address().checksum();
-    let options = scene.site.server.options();
-    options.admin(&["faucet", &payer, "--usdc", "2"]);
-    // The person is signed in, and has an agent that may spend nothing: a wallet's payment is none of both.
-    let buyer = &scene.buyer;
-    super::limit(buyer, &[("per_month", "0")]).await;
-    let page = window(&scene.site, &browser.person(PHONE), buyer);
-    open(&page, &scene, "/projects/tides/buy?with=wallet");
-    judge_answer(&page, "a wallet in the page");
-    page.evaluate(&format!("window.account = '{payer}'"));
-    page.evaluate(&format!("{FAKE_WALLET}; null"));
-    page.click(By::Button("Pay $0.50"));
+/// Signs what the wallet of the page was asked for, as its owner does, and returns the amount.
+fn sign_asked(page: &Page, key: &WalletKey) -> u64 {
     page.see(By::Css("#asked"));
     let asked: serde_json::Value = serde_json::from_str(&page.read(By::Css("#asked"))).unwrap();
     let (domain, message) = (&asked["domain"], &asked["message"]);
@@ -207,9 +191,64 @@ async fn a_wallet_in_the_page_pays_without_an_account_a_question_or_a_cap() {
         valid_before: number("validBefore"),
         nonce: Bytes32(nonce.try_into().unwrap()),
     };
-    assert_eq!(authorization.value, 500_000);
-    let signature = authorization.sign(&asset, &key);
-    page.evaluate(&format!("window.sign('{signature}')"));
+    let signature = authorization.sign(&asset, key);
+    page.evaluate(&format!(
+        "document.getElementById('asked').remove(); window.sign('{signature}')"
+    ));
+    authorization.value
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wallet_adds_two_packs_with_two_signatures_and_none_twice() {
+    let Some(browser) = browser("top-up") else { return };
+    let scene = Scene::start(None).await;
+    let (key, _) = wallet(42);
+    let payer = key.address().checksum();
+    let options = scene.site.server.options();
+    options.admin(&["faucet", &payer, "--usdc", "1"]);
+    let page = window(&scene.site, &browser.person(PHONE), &scene.buyer);
+    open(&page, &scene, "/console/money/add?packs=2");
+    judge_answer(&page, "credit by a wallet");
+    page.evaluate(&format!("window.account = '{payer}'"));
+    page.evaluate(&format!("{FAKE_WALLET}; null"));
+    page.click(By::Button("Pay $2.00"));
+    assert_eq!(sign_asked(&page, &key), 1_000_000);
+    // The wallet holds one pack: the second payment is refused, and the page says what was paid.
+    assert_eq!(sign_asked(&page, &key), 1_000_000);
+    page.see(By::Text("1 of 2 paid."));
+    assert_eq!(scene.credits().await, json!(6_000_000));
+    options.admin(&["faucet", &payer, "--usdc", "1"]);
+    page.click(By::Button("Pay $2.00"));
+    assert_eq!(sign_asked(&page, &key), 1_000_000);
+    page.see(By::Link("See your credit"));
+    assert_eq!(scene.credits().await, json!(7_000_000));
+    // The page of the code notices by itself that there is more credit.
+    open(&page, &scene, "/console/money/add?with=phone");
+    page.see(By::Text("Waiting for a payment."));
+    scene.site.grant(scene.buyer.operator, "100");
+    page.see(By::Text("A payment arrived."));
+    scene.check();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wallet_in_the_page_pays_without_an_account_a_question_or_a_cap() {
+    let Some(browser) = browser("wallet") else { return };
+    let scene = Scene::start(None).await;
+    scene.on_sale("tides").await;
+    let (key, _) = wallet(41);
+    let payer = key.address().checksum();
+    let options = scene.site.server.options();
+    options.admin(&["faucet", &payer, "--usdc", "2"]);
+    // The person is signed in, and has an agent that may spend nothing: a wallet's payment is none of both.
+    let buyer = &scene.buyer;
+    super::limit(buyer, &[("per_month", "0")]).await;
+    let page = window(&scene.site, &browser.person(PHONE), buyer);
+    open(&page, &scene, "/projects/tides/buy?with=wallet");
+    judge_answer(&page, "a wallet in the page");
+    page.evaluate(&format!("window.account = '{payer}'"));
+    page.evaluate(&format!("{FAKE_WALLET}; null"));
+    page.click(By::Button("Pay $0.50"));
+    assert_eq!(sign_asked(&page, &key), 500_000);
     page.see(By::Link("Save what you bought"));
     let sold = options.admin(&["payments", "list"]);
     assert_eq!(sold["items"][0]["state"], "settled", "{sold}");

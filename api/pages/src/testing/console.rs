@@ -3,7 +3,7 @@
 use types::SaleId;
 
 use super::checkout::spent;
-use super::{Book, NOW, Texts, agents, ago, ahead, collectors, money, overview, owner, person, publish};
+use super::{Book, NOW, Texts, agents, ago, ahead, collectors, owner, person, publish};
 use crate::console::{
     AccountView, ActivityPage, ActivityRow, AgentsPage, AppRow, AppsPage, ChangeActor, ConsoleDatasetPage,
     ContributionPage, ContributionRow, ContributionState, ContributionsPage, DatasetFacts, DatasetRow, DatasetsPage,
@@ -16,7 +16,6 @@ pub(super) const ID: &str = "019a8d10-2c4e-7f11-8a07-b2f0e5d9c314";
 pub(super) const DAY_MINUTES: i64 = 24 * 60;
 
 pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
-    overview::add(book, texts)?;
     agents::add(book, texts)?;
     datasets(book, texts)?;
     contributions(book, texts)?;
@@ -30,7 +29,6 @@ pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             jobs: jobs(texts),
         },
     )?;
-    money::add(book, texts)?;
     book.add("console-collectors", &collectors::some(texts))?;
     book.add("console-settings", &settings(texts, true))?;
     book.add("console-settings-stale", &settings(texts, false))?;
@@ -371,8 +369,6 @@ fn apps(texts: &Texts) -> AppsPage {
 pub(super) fn add_empty(book: &mut Book) -> Result<(), Error> {
     let texts = Texts::usual();
     let chrome = |path: &str| person(path, &texts, 0);
-    overview::add_empty(book)?;
-    money::add_empty(book)?;
     book.add(
         "console-agents",
         &AgentsPage {

@@ -3,6 +3,8 @@
 //! Invariant: a cell of a table never begins with a character that a spreadsheet takes for a formula.
 
 mod lists;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,7 +19,7 @@ use types::render::csv::CsvReader;
 use types::vocabulary::ItemKind;
 use types::{OperatorId, Timestamp};
 
-use self::lists::{SalesChoice, SpendingChoice};
+use self::lists::{MoneyQuery, SalesChoice, SpendingChoice};
 use super::payout;
 use crate::call::answer::{BodyMedia, StreamedAnswer};
 use crate::call::cx::Cx;
@@ -26,8 +28,6 @@ use crate::call::view::PageResponse;
 use crate::error::ApiError;
 use crate::ops::page_kit::{instant, page, page_layout};
 use crate::ops::spend_lines;
-
-use self::lists::MoneyQuery;
 
 const PATH: &str = "/console/money";
 /// Days of the chart and of what was spent.

@@ -10,13 +10,13 @@ use super::fixture::{at, mail, open};
 use super::money::{ASSET, Market, dispute, give, merge, resolve, sound};
 use super::payouts::{WALLET, pay};
 use crate::{
-    DayOfSales, DisputeResolution, EntryCursor, EntryFilter, NewPayout, PaidFor, PayoutPicked, SaleState, Settled,
-    Sold, SoldFilter, StatementLine, Store,
+    DayOfSales, DisputeResolution, EntryCursor, EntryFilter, ListedSale, NewPayout, PaidFor, PayoutPicked, SaleState,
+    Settled, SoldFilter, StatementLine, Store,
 };
 
 const WEEK: i64 = 7 * 86_400;
 
-async fn sold(store: &Store, market: &Market, filter: SoldFilter<'_>) -> Vec<Sold> {
+async fn sold(store: &Store, market: &Market, filter: SoldFilter<'_>) -> Vec<ListedSale> {
     let reading = store.money().sold_by(ASSET, market.seller.operator, filter, None, 9);
     reading.await.unwrap()
 }

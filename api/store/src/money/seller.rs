@@ -13,7 +13,7 @@ use crate::row::{Row as _, nested, row};
 row! {
     /// A sale as its seller sees it.
     #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct Sold {
+    pub struct ListedSale {
         /// Item, price, fee, share and state.
         pub sale: Sale = Sale::COLUMNS => nested,
         /// Slug of the dataset, for one.
@@ -105,7 +105,7 @@ impl Money<'_> {
         filter: SoldFilter<'_>,
         before: Option<SaleId>,
         limit: u32,
-    ) -> Result<Vec<Sold>, Error> {
+    ) -> Result<Vec<ListedSale>, Error> {
         self.0
             .all(sql!(
                 text!(

@@ -9,7 +9,7 @@ use pages::console::{SalesList, SoldRow, SpendingKind, SpendingList, SpendingRow
 use pay::{AccountKind, EventKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::{Agent, EntryCursor, EntryFilter, ItemName, SaleState, Sold, SoldFilter, StatementLine};
+use store::{Agent, EntryCursor, EntryFilter, ItemName, ListedSale, SaleState, SoldFilter, StatementLine};
 use types::vocabulary::ItemKind;
 use types::{AgentId, OperatorId, SaleId, Timestamp};
 
@@ -178,7 +178,7 @@ pub(super) async fn sales(cx: &Cx, operator: OperatorId, choice: &SalesChoice) -
     })
 }
 
-fn sold(sold: Sold) -> SoldRow {
+fn sold(sold: ListedSale) -> SoldRow {
     let sale = sold.sale;
     SoldRow {
         at: instant(sale.sold_at),
