@@ -125,15 +125,14 @@ fn broken_rule(name: &str) -> Option<String> {
 async fn rename(cx: Cx, input: AccountNameForm) -> Result<PageResponse, ApiError> {
     let operator = cx.the_operator()?;
     let name = input.name.trim();
-    let problem = match broken_rule(name) {
-        Some(problem) => problem,
-        None => {
-            let accounts = cx.app.store.accounts();
-            if accounts.rename(operator, input.seen.clone(), name.to_owned()).await? {
-                return done(DoneWord::Name);
-            }
-            "The name was changed in another window; look at it above, then save again".to_owned()
+    let problem = if let Some(problem) = broken_rule(name) {
+        problem
+    } else {
+        let accounts = cx.app.store.accounts();
+        if accounts.rename(operator, input.seen.clone(), name.to_owned()).await? {
+            return done(DoneWord::Name);
         }
+        "The name was changed in another window; look at it above, then save again".to_owned()
     };
     let mut page = settings(&cx).await?;
     page.forms.name = input.name;

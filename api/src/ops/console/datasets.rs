@@ -8,8 +8,8 @@ use pages::console::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use store::{Access, ItemKind, ItemOfSeller, Project, Visibility};
-use types::{Contract, Field, FieldType};
+use store::{Access, ItemKind, ItemOfSeller, ListedUpload, Project, ProjectVersion, Visibility};
+use types::{Contract, Field, FieldType, Timestamp};
 
 use super::overview::{add_up, tallies};
 use super::{contributions, item_sales};
@@ -285,37 +285,39 @@ async fn dataset(cx: &Cx, project: Project, deletion: DeletionForm) -> Result<Co
             })
             .collect(),
         gates,
-        versions: versions
-            .into_iter()
-            .map(|version| VersionRow {
-                version: version.version.0,
-                contribution: Some(version.contribution.to_string()),
-                agent: version.agent_name,
-                added: version.accepted,
-                records: version.record_count,
-                root: version.root,
-                at: instant(version.created_at),
-            })
-            .collect(),
-        uploads: uploads
-            .into_iter()
-            .map(|upload| UploadRow {
-                id: upload.id.to_string(),
-                agent: upload.agent_name,
-                bytes: upload.bytes,
-                parts: upload.parts,
-                // An upload whose time is over is only marked later.
-                state: if upload.status == store::UploadStatus::Open && upload.expires_at <= cx.now {
-                    store::UploadStatus::Expired.as_str().to_owned()
-                } else {
-                    upload.status.as_str().to_owned()
-                },
-                created_at: instant(upload.created_at),
-                expires_at: instant(upload.expires_at),
-            })
-            .collect(),
+        versions: versions.into_iter().map(shown_version).collect(),
+        uploads: uploads.into_iter().map(|upload| shown_upload(upload, cx.now)).collect(),
         contributions: recent.iter().map(contributions::listed).collect(),
     })
+}
+
+fn shown_version(version: ProjectVersion) -> VersionRow {
+    VersionRow {
+        version: version.version.0,
+        contribution: Some(version.contribution.to_string()),
+        agent: version.agent_name,
+        added: version.accepted,
+        records: version.record_count,
+        root: version.root,
+        at: instant(version.created_at),
+    }
+}
+
+fn shown_upload(upload: ListedUpload, now: Timestamp) -> UploadRow {
+    UploadRow {
+        id: upload.id.to_string(),
+        agent: upload.agent_name,
+        bytes: upload.bytes,
+        parts: upload.parts,
+        // An upload whose time is over is only marked later.
+        state: if upload.status == store::UploadStatus::Open && upload.expires_at <= now {
+            store::UploadStatus::Expired.as_str().to_owned()
+        } else {
+            upload.status.as_str().to_owned()
+        },
+        created_at: instant(upload.created_at),
+        expires_at: instant(upload.expires_at),
+    }
 }
 
 /// Returns a record that fits a contract: its required fields, or its first one if none is required.
