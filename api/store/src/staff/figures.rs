@@ -48,10 +48,13 @@ row! {
 impl Staff<'_> {
     /// Keeps the figures of days in one transaction, each unless a later count of its day is kept.
     pub async fn figures_keep(&self, days: Vec<FigureDay>) -> Result<(), Error> {
+        // A count that changed nothing is no transaction.
+        if days.is_empty() {
+            return Ok(());
+        }
         let rows: Vec<[i64; 13]> = days.iter().map(row_of).collect::<Result<_, Error>>()?;
         self.0
             .write_aside(tx!(async move |cx| {
-                let is_any = !rows.is_empty();
                 for row in rows {
                     let mut statement = sql!(
                         "INSERT INTO figures_days (day, accounts, sign_ups, confirmed, sales, credit_micro, wallet_micro,
@@ -71,7 +74,7 @@ impl Staff<'_> {
                     }
                     statement.run(cx).await?;
                 }
-                Ok(Change::written_if(is_any, ()))
+                Ok(Change::Keep(()))
             }))
             .await
     }
