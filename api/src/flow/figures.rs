@@ -66,9 +66,10 @@ impl FiguresKeeper {
             .map(|day| (day.day, day))
             .collect();
         let is_young = now.minus(AFTER_MIDNIGHT).day() < today;
+        let mut changed = Vec::new();
         for day in today - DAYS + 1..today {
             if !known.contains_key(&day) || (is_young && day == today - 1) {
-                staff.figures_keep(staff.figures_counted(day, now).await?).await?;
+                changed.push(staff.figures_counted(day, now).await?);
             }
         }
         let day = staff.figures_counted(today, now).await?;
@@ -81,8 +82,9 @@ impl FiguresKeeper {
                 } == day
         });
         if !is_known {
-            staff.figures_keep(day).await?;
+            changed.push(day);
         }
+        staff.figures_keep(changed).await?;
         let failing = staff.jobs_failing_count().await?;
         let gauges = [
             (metric::DAY_SIGN_UPS, day.sign_ups),

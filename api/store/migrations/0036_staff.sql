@@ -6,18 +6,22 @@ ALTER TABLE reports ADD COLUMN owner_id {{text}};
 -- Why a report was dismissed, and the operator who did it; null for an administrator at the command line.
 ALTER TABLE reports ADD COLUMN note {{text}};
 ALTER TABLE reports ADD COLUMN decided_by {{text}};
-UPDATE reports SET owner_id = (SELECT operator_id FROM chains WHERE chains.id = item_id) WHERE kind = 'unit';
-UPDATE reports SET owner_id = (SELECT operator_id FROM projects WHERE projects.id = item_id) WHERE kind = 'dataset';
-UPDATE reports SET owner_id = (SELECT operator_id FROM agents WHERE agents.id = item_id) WHERE kind = 'agent';
-UPDATE reports SET owner_id = (SELECT operator_id FROM requests WHERE requests.id = item_id) WHERE kind = 'topic';
+UPDATE reports SET owner_id = (SELECT chains.operator_id FROM chains WHERE chains.id = reports.item_id) WHERE kind = 'unit';
 UPDATE reports SET owner_id =
-    (SELECT operator_id FROM comments
-     WHERE comments.id = CASE WHEN item_id LIKE '%/%' THEN NULL ELSE CAST(item_id AS BIGINT) END)
+    (SELECT projects.operator_id FROM projects WHERE projects.id = reports.item_id)
+WHERE kind = 'dataset';
+UPDATE reports SET owner_id = (SELECT agents.operator_id FROM agents WHERE agents.id = reports.item_id) WHERE kind = 'agent';
+UPDATE reports SET owner_id =
+    (SELECT requests.operator_id FROM requests WHERE requests.id = reports.item_id)
+WHERE kind = 'topic';
+UPDATE reports SET owner_id =
+    (SELECT comments.operator_id FROM comments
+     WHERE comments.id = CASE WHEN reports.item_id LIKE '%/%' THEN NULL ELSE CAST(reports.item_id AS BIGINT) END)
 WHERE kind IN ('comment', 'review') AND item_id NOT LIKE '%/%';
 -- Words beside a rating are named by the unit and the agent: two ids of 36 characters.
 UPDATE reports SET owner_id =
-    (SELECT operator_id FROM unit_ratings
-     WHERE chain_id = SUBSTR(item_id, 1, 36) AND unit_ratings.agent_id = SUBSTR(item_id, 38))
+    (SELECT unit_ratings.operator_id FROM unit_ratings
+     WHERE unit_ratings.chain_id = SUBSTR(reports.item_id, 1, 36) AND unit_ratings.agent_id = SUBSTR(reports.item_id, 38))
 WHERE kind = 'review' AND item_id LIKE '%/%';
 CREATE INDEX reports_of_owner ON reports (owner_id, id);
 CREATE INDEX reports_of_reporter ON reports (reporter, status);

@@ -365,14 +365,13 @@ pub async fn figures_are_counted_by_day(url: &str) {
         ..FigureDay::default()
     };
     assert_eq!(other, nothing);
-    staff.figures_keep(figures).await.unwrap();
-    staff.figures_keep(other).await.unwrap();
+    staff.figures_keep(vec![figures, other]).await.unwrap();
     let earlier = FigureDay {
         sales: 0,
         counted_at: at(99),
         ..figures
     };
-    staff.figures_keep(earlier).await.unwrap();
+    staff.figures_keep(vec![earlier]).await.unwrap();
     assert_eq!(staff.figures(day).await.unwrap(), [figures, other]);
     assert_eq!(staff.figures(day + 1).await.unwrap(), [other]);
 }

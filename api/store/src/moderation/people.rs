@@ -32,9 +32,11 @@ impl Moderation<'_> {
     pub async fn has_moderator(&self) -> Result<bool, Error> {
         self.0
             .read(async {
-                let row = sql!("SELECT id FROM operators WHERE role IS NOT NULL AND suspended_at IS NULL LIMIT 1")
-                    .row_if_any(&mut self.0.readers())
-                    .await?;
+                let row = sql!(
+                    "SELECT id FROM operators WHERE role IN ('moderator', 'administrator') AND suspended_at IS NULL LIMIT 1"
+                )
+                .row_if_any(&mut self.0.readers())
+                .await?;
                 Ok(row.is_some())
             })
             .await

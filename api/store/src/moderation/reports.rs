@@ -209,7 +209,7 @@ pub(super) async fn digest(cx: &mut AnyConnection, digest: &Digest, now: Timesta
         "INSERT INTO jobs (id, kind, dedupe, operator_id, payload, due_at, attempts, created_at)
          SELECT CAST($1 AS TEXT) || operators.id, CAST($2 AS TEXT), CAST($1 AS TEXT) || operators.id, operators.id,
                 CAST($3 AS TEXT), CAST($4 AS BIGINT), 0, CAST($5 AS BIGINT)
-         FROM operators WHERE role IS NOT NULL AND suspended_at IS NULL
+         FROM operators WHERE role IN ('moderator', 'administrator') AND suspended_at IS NULL
          ON CONFLICT DO NOTHING",
         format!("digest-{}-", digest.slot),
         digest.kind.as_str(),
@@ -219,9 +219,10 @@ pub(super) async fn digest(cx: &mut AnyConnection, digest: &Digest, now: Timesta
     )
     .run(cx)
     .await?;
-    let moderator = sql!("SELECT id FROM operators WHERE role IS NOT NULL AND suspended_at IS NULL LIMIT 1")
-        .row_if_any(cx)
-        .await?;
+    let moderator =
+        sql!("SELECT id FROM operators WHERE role IN ('moderator', 'administrator') AND suspended_at IS NULL LIMIT 1")
+            .row_if_any(cx)
+            .await?;
     // Without a moderator the digest goes to the administrator, so no report waits unseen.
     if moderator.is_none() {
         let id = format!("digest-{}-none", digest.slot);

@@ -46,42 +46,34 @@ row! {
 }
 
 impl Staff<'_> {
-    /// Keeps the figures of a day, unless a later count of it is kept.
-    pub async fn figures_keep(&self, figures: FigureDay) -> Result<(), Error> {
-        let day = figures.day;
-        let row = [
-            bigint("accounts", figures.accounts)?,
-            bigint("sign_ups", figures.sign_ups)?,
-            bigint("confirmed", figures.confirmed)?,
-            bigint("sales", figures.sales)?,
-            figures.credit.0,
-            figures.wallet.0,
-            figures.fee.0,
-            bigint("trials", figures.trials)?,
-            bigint("versions", figures.versions)?,
-            bigint("rows_merged", figures.rows)?,
-            bigint("units", figures.units)?,
-            figures.counted_at.micros(),
-        ];
+    /// Keeps the figures of days in one transaction, each unless a later count of its day is kept.
+    pub async fn figures_keep(&self, days: Vec<FigureDay>) -> Result<(), Error> {
+        // A count that changed nothing is no transaction.
+        if days.is_empty() {
+            return Ok(());
+        }
+        let rows: Vec<[i64; 13]> = days.iter().map(row_of).collect::<Result<_, Error>>()?;
         self.0
             .write_aside(tx!(async move |cx| {
-                let mut statement = sql!(
-                    "INSERT INTO figures_days (day, accounts, sign_ups, confirmed, sales, credit_micro, wallet_micro,
-                                               fee_micro, trials, versions, rows_merged, units, counted_at)
-                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
-                     ON CONFLICT (day) DO UPDATE SET
-                         accounts = excluded.accounts, sign_ups = excluded.sign_ups, confirmed = excluded.confirmed,
-                         sales = excluded.sales, credit_micro = excluded.credit_micro,
-                         wallet_micro = excluded.wallet_micro, fee_micro = excluded.fee_micro,
-                         trials = excluded.trials, versions = excluded.versions, rows_merged = excluded.rows_merged,
-                         units = excluded.units, counted_at = excluded.counted_at
-                     WHERE figures_days.counted_at <= excluded.counted_at",
-                    day
-                );
-                for value in row {
-                    statement = statement.with(value);
+                for row in rows {
+                    let mut statement = sql!(
+                        "INSERT INTO figures_days (day, accounts, sign_ups, confirmed, sales, credit_micro, wallet_micro,
+                                                   fee_micro, trials, versions, rows_merged, units, counted_at)
+                         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+                         ON CONFLICT (day) DO UPDATE SET
+                             accounts = excluded.accounts, sign_ups = excluded.sign_ups,
+                             confirmed = excluded.confirmed, sales = excluded.sales,
+                             credit_micro = excluded.credit_micro, wallet_micro = excluded.wallet_micro,
+                             fee_micro = excluded.fee_micro, trials = excluded.trials,
+                             versions = excluded.versions, rows_merged = excluded.rows_merged,
+                             units = excluded.units, counted_at = excluded.counted_at
+                         WHERE figures_days.counted_at <= excluded.counted_at"
+                    );
+                    for value in row {
+                        statement = statement.with(value);
+                    }
+                    statement.run(cx).await?;
                 }
-                statement.run(cx).await?;
                 Ok(Change::Keep(()))
             }))
             .await
@@ -163,4 +155,23 @@ impl Staff<'_> {
             ))
             .await
     }
+}
+
+/// Returns the values of a row, in the order of its columns.
+fn row_of(figures: &FigureDay) -> Result<[i64; 13], Error> {
+    Ok([
+        figures.day,
+        bigint("accounts", figures.accounts)?,
+        bigint("sign_ups", figures.sign_ups)?,
+        bigint("confirmed", figures.confirmed)?,
+        bigint("sales", figures.sales)?,
+        figures.credit.0,
+        figures.wallet.0,
+        figures.fee.0,
+        bigint("trials", figures.trials)?,
+        bigint("versions", figures.versions)?,
+        bigint("rows_merged", figures.rows)?,
+        bigint("units", figures.units)?,
+        figures.counted_at.micros(),
+    ])
 }

@@ -350,7 +350,7 @@ async fn an_administrator_invites_and_sees_the_figures() {
     );
     let staff = service.app.store.staff();
     let today = staff.figures_counted(now.day(), now).await.unwrap();
-    staff.figures_keep(today).await.unwrap();
+    staff.figures_keep(vec![today]).await.unwrap();
     for _ in 0..2 {
         assert_eq!(
             location(&send(&browser, "/console/jobs/a-job/retry", &[]).await),
