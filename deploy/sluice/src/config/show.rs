@@ -69,7 +69,7 @@ mod tests {
             "# About.\n\n[a]\n# Plain.\nx = 2\n# Secret. The key.\ny = \"…\"\n[b]\nx = \"say \\\"hi\\\"\"\n"
         );
         assert_eq!(
-            super::json(&show(template, &values)),
+            json(&show(template, &values)),
             json!({"a": {"x": 2, "y": "…"}, "b": {"x": "say \"hi\""}})
         );
         let unset = json!({"a": {"x": 2, "y": ""}, "b": {"x": ""}});
