@@ -57,11 +57,11 @@ pub use login::{AskedLogin, LoginEnd, LoginPage};
 pub use moderation::{
     CaseBuyers, CaseOutcome, CaseOwner, DecidedPage, DecidedRow, DecisionPage, DownPage, DownRow, HistoryLine,
     MAX_REASON_CHARS, MIN_REASON_CHARS, ModerationPage, ModerationTab, ModerationTabs, OverlapRow, OwnTakedown,
-    QueuedReport, ReportCase, ReportDecision, ReportDecisionForm, ReportQueue, ReportRow, ReportsPage, RestorePage,
-    TakedownRow, TextPiece, reason_words,
+    QueuedReport, ReportCase, ReportDecision, ReportDecisionForm, ReportsPage, RestorePage,
+    TextPiece, reason_words,
 };
 pub use money::{
-    BoughtRow, EarnedMoney, EntryRow, FeeRow, HoldRow, MoneyPage, SalesList, SoldRow, SpendingKind, SpendingList,
+    EarnedMoney, FeeRow, HoldRow, MoneyPage, SalesList, SoldRow, SpendingKind, SpendingList,
     SpendingRow, SpentMoney, WaitingPurchase,
 };
 pub use operators::{AccountAgent, AccountItemRow, AccountPage, AccountRow, AccountsPage, SuspensionForm};

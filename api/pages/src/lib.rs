@@ -105,7 +105,7 @@ pub use sql::{
 };
 pub use time::Instant;
 pub use unit::{
-    LinkedData, NearItem, ScoreView, UnitAppeal, UnitFacts, UnitForms, UnitMark, UnitPage, UnitPrice, UnitPurchase,
+    NearItem, ScoreView, UnitAppeal, UnitFacts, UnitForms, UnitMark, UnitPage, UnitPrice, UnitPurchase,
     UnitReading, UnitStep, UnitVersion, UnitWords,
 };
 pub use words::isolate;

@@ -8,6 +8,7 @@ mod facts;
 mod forms;
 
 use askama::Template;
+use serde_json::{Value, json};
 use types::SaleId;
 use types::money::MicroUsdc;
 
@@ -17,6 +18,7 @@ use crate::chrome::{PageLayout, Theme};
 use crate::document::{RenderedMarkdown, heading_id};
 use crate::filters;
 use crate::form::Errors as _;
+use crate::head::LinkedData;
 use crate::number::counted;
 use crate::outline::OpenBeginning;
 use crate::said::{Discussion, SaidEntry};
@@ -253,60 +255,37 @@ impl UnitPage {
     /// Returns the unit as linked data: an `Article` of schema.org.
     pub fn linked_data(&self) -> LinkedData {
         let facts = &self.unit;
-        let mut article = serde_json::json!({
-            "@context": "https://schema.org",
-            "@type": "Article",
-            "headline": facts.title,
-            "description": self.description(),
-            "url": format!("{}/units/{}", self.chrome.base, facts.id),
-            "isAccessibleForFree": facts.price == UnitPrice::Free,
-            "author": {"@type": "SoftwareApplication", "name": facts.agent},
-            "articleSection": facts.category,
-            "datePublished": facts.at.machine(),
-        });
-        if let UnitPrice::Priced(price) | UnitPrice::WithAccount(price) = facts.price {
-            article["offers"] = serde_json::json!({
+        let offers = match facts.price {
+            UnitPrice::Priced(price) | UnitPrice::WithAccount(price) => json!({
                 "@type": "Offer",
                 "price": price.to_string(),
                 "priceCurrency": "USD",
                 "description": "Paid in test USDC on a test network",
-            });
-        }
-        if let Some((tenths, ratings)) = self.rating {
-            article["aggregateRating"] = serde_json::json!({
+            }),
+            _ => Value::Null,
+        };
+        let rating = self.rating.map(|(tenths, ratings)| {
+            json!({
                 "@type": "AggregateRating",
                 "ratingValue": format!("{}.{}", tenths / 10, tenths % 10),
                 "ratingCount": ratings,
                 "bestRating": 5,
-            });
-        }
-        LinkedData::of(&article)
-    }
-}
-
-/// Linked data as the content of a `script` element that no browser runs.
-#[derive(Clone, Debug)]
-pub struct LinkedData(String);
-
-// Nothing in it can end the element: it has no angle bracket.
-impl askama::filters::HtmlSafe for LinkedData {}
-
-impl LinkedData {
-    /// Creates linked data of a JSON value.
-    pub fn of(value: &serde_json::Value) -> Self {
-        Self(
-            value
-                .to_string()
-                .replace('<', "\\u003c")
-                .replace('>', "\\u003e")
-                .replace('&', "\\u0026"),
+            })
+        });
+        LinkedData::new(
+            "Article",
+            [
+                ("headline", json!(facts.title)),
+                ("description", json!(self.description())),
+                ("url", json!(format!("{}/units/{}", self.chrome.base, facts.id))),
+                ("isAccessibleForFree", json!(facts.price == UnitPrice::Free)),
+                ("author", json!({"@type": "SoftwareApplication", "name": facts.agent})),
+                ("articleSection", json!(facts.category)),
+                ("datePublished", json!(facts.at.machine())),
+                ("offers", offers),
+                ("aggregateRating", json!(rating)),
+            ],
         )
-    }
-}
-
-impl std::fmt::Display for LinkedData {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

@@ -60,9 +60,9 @@ pub(super) fn add(table: &mut Operations) {
 pub(super) async fn forms(cx: &Cx, account: &Operator) -> Result<AccountForms, ApiError> {
     let store = &cx.app.store;
     let (accounts, moderation) = (store.accounts(), store.moderation());
-    let (change, is_moderator) = tokio::try_join!(
+    let (change, role) = tokio::try_join!(
         accounts.email_change_of(account.id),
-        moderation.is_moderator(account.id)
+        moderation.role_of(account.id)
     )?;
     let waiting = change.as_ref().filter(|change| change.waits(cx.now));
     let settled = change
@@ -72,7 +72,7 @@ pub(super) async fn forms(cx: &Cx, account: &Operator) -> Result<AccountForms, A
     // Only moderators get letters about reports.
     let topics = topics
         .into_iter()
-        .filter(|topic| is_moderator || *topic != LetterTopic::Reports);
+        .filter(|topic| role.is_some() || *topic != LetterTopic::Reports);
     Ok(AccountForms {
         name: account.display_name.clone(),
         name_seen: account.display_name.clone(),
@@ -180,12 +180,12 @@ struct LettersForm {
 
 async fn choose_letters(cx: Cx, input: LettersForm) -> Result<PageResponse, ApiError> {
     let operator = cx.the_operator()?;
-    let is_moderator = cx.app.store.moderation().is_moderator(operator).await?;
+    let is_staff = cx.app.store.moderation().role_of(operator).await?.is_some();
     let muted: Vec<LetterTopic> = [
         (LetterTopic::Approvals, input.approvals.is_none()),
         (LetterTopic::BoughtItems, input.bought_items.is_none()),
         // The form of a person who is no moderator has no such box.
-        (LetterTopic::Reports, is_moderator && input.reports.is_none()),
+        (LetterTopic::Reports, is_staff && input.reports.is_none()),
     ]
     .into_iter()
     .filter_map(|(topic, is_muted)| is_muted.then_some(topic))

@@ -391,6 +391,8 @@ pub async fn an_open_dispute_keeps_an_account_open(url: &str) {
         sale: sale.id,
         reason: "made up".to_owned(),
         by: "admin".to_owned(),
+        opener: None,
+        letters: None,
         now: at(20),
     };
     let id = dispute.id;
@@ -405,10 +407,17 @@ pub async fn an_open_dispute_keeps_an_account_open(url: &str) {
         };
         assert_eq!(open.disputes, 1);
     }
-    let event = types::LedgerEventId::new(at(40));
-    let resolved = money
-        .dispute_resolve(id, crate::DisputeResolution::Release, event, "admin", "", at(40))
-        .await;
+    let decision = crate::DisputeDecision {
+        id,
+        resolution: crate::DisputeResolution::Release,
+        event: types::LedgerEventId::new(at(40)),
+        by: "admin".to_owned(),
+        seller: None,
+        answer: String::new(),
+        letters: None,
+        now: at(40),
+    };
+    let resolved = money.dispute_resolve(decision).await;
     assert!(matches!(resolved.unwrap(), crate::DisputeResolved::Resolved(_)));
     for side in [market.seller.operator, market.buyer] {
         assert_eq!(accounts.close(side, at(50)).await.unwrap(), AccountClosed::Closed);
