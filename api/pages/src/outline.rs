@@ -50,7 +50,7 @@ pub(crate) struct OutlineSection {
 pub(crate) enum OutlinePart {
     /// Table with this number of rows below its head.
     Table(u64),
-    /// TextBlock of code.
+    /// Block of code.
     Code {
         /// Language, as the author names it.
         language: Option<String>,
@@ -120,7 +120,7 @@ enum BlockKind {
     Other,
 }
 
-/// TextBlock of the document that is within no other.
+/// Block of the document that is within no other.
 #[derive(Debug, Default)]
 struct TextBlock {
     kind: BlockKind,

@@ -122,12 +122,12 @@ pub struct ScoreView {
 impl ScoreView {
     /// Returns the axes: name, tenths, and what they measure.
     pub(crate) fn axes(&self) -> [(&'static str, u64, &'static str); 4] {
-        axes(&self.scores)
+        axes(self.scores)
     }
 }
 
 /// Returns the axes of scores: name, tenths, and what they measure.
-fn axes(scores: &UnitScores) -> [(&'static str, u64, &'static str); 4] {
+fn axes(scores: UnitScores) -> [(&'static str, u64, &'static str); 4] {
     [
         (
             "Evidence",
@@ -272,7 +272,7 @@ pub struct NearItem {
 impl NearItem {
     /// Returns the drawing of the scores: its words, and the place, the top and the height of each bar.
     pub(crate) fn bars(&self) -> Option<(String, [(u32, String, String); 4])> {
-        let axes = axes(self.scores.as_ref()?);
+        let axes = axes(self.scores?);
         let decimal = |tenths: u64| format!("{}.{}", tenths / 10, tenths % 10);
         let words = axes.map(|(name, tenths, _)| format!("{} {}", name.to_lowercase(), decimal(tenths)));
         let places = [0, 9, 18, 27];

@@ -139,7 +139,7 @@ async fn show(cx: Cx, input: LibraryQuery) -> Result<PageResponse, ApiError> {
     };
     let turned = |number: u32| {
         let number = if number > 1 { number.to_string() } else { String::new() };
-        choice.address(&[("page", &number)])
+        choice.address(&[("page", number.as_str())])
     };
     let has_more = if choice.of == "read" {
         read.has_more
@@ -149,7 +149,10 @@ async fn show(cx: Cx, input: LibraryQuery) -> Result<PageResponse, ApiError> {
     let place = |item: String| {
         let is_open = key.as_deref() == Some(item.as_str());
         let number = if number > 1 { number.to_string() } else { String::new() };
-        (choice.address(&[("page", &number), ("item", &item)]), is_open)
+        (
+            choice.address(&[("page", number.as_str()), ("item", item.as_str())]),
+            is_open,
+        )
     };
     PageResponse::page(&LibraryPage {
         account: account.display_name,
@@ -196,7 +199,7 @@ async fn listed(
         let offset = if is_read_only { (number - 1) * PAGE_ROWS } else { 0 };
         let by_title = choice.sort == "title";
         let (items, count) = tokio::try_join!(
-            knowledge.read_by(operator, (&choice.q, by_title), (offset, PAGE_ROWS + 1)),
+            knowledge.read_by(operator, (choice.q.as_str(), by_title), (offset, PAGE_ROWS + 1)),
             knowledge.read_by_count(operator, &choice.q)
         )?;
         LibraryPart::of(items, count)
