@@ -262,7 +262,7 @@ impl UnitPage {
                 "priceCurrency": "USD",
                 "description": "Paid in test USDC on a test network",
             }),
-            _ => Value::Null,
+            UnitPrice::Free => Value::Null,
         };
         let rating = self.rating.map(|(tenths, ratings)| {
             json!({

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use types::vocabulary::{ItemKind, StaffRole};
+use types::vocabulary::ItemKind;
 use types::{OperatorId, ReportId, TakedownId, Timestamp};
 
 use super::fixture::{agent, at, job, mail, new_operator, open, operator, race};

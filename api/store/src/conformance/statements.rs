@@ -17,8 +17,8 @@ use crate::{
 const WEEK: i64 = 7 * 86_400;
 
 async fn sold(store: &Store, market: &Market, filter: SoldFilter<'_>) -> Vec<ListedSale> {
-    let reading = store.money().sold_by(ASSET, market.seller.operator, filter, None, 9);
-    reading.await.unwrap()
+    let money = store.money();
+    money.sold_by(ASSET, market.seller.operator, filter, None, 9).await.unwrap()
 }
 
 /// A purchase is one line with the whole price, on whatever page it stands, and the lines are in the order of their events.
@@ -38,8 +38,9 @@ pub async fn a_purchase_is_one_line_of_the_statement(url: &str) {
     let read = async |filter: EntryFilter, limit: u32| {
         let (mut lines, mut cursor): (Vec<StatementLine>, _) = (Vec::new(), EntryCursor::NEWEST);
         loop {
-            let reading = store.money().statement(ASSET, market.buyer, filter, cursor, limit);
-            let (page, next) = reading.await.unwrap();
+            let money = store.money();
+            let page = money.statement(ASSET, market.buyer, filter, cursor, limit).await;
+            let (page, next) = page.unwrap();
             assert!(page.len() <= limit as usize, "{page:?}");
             lines.extend(page);
             let Some(next) = next else { return lines };
@@ -156,10 +157,9 @@ pub async fn sales_say_where_their_money_is(url: &str) {
     let ready = sold(&store, &market, SoldFilter::default()).await;
     assert_eq!((ready[2].sale.state, ready[2].paid_at), (SaleState::Payable, None));
     let letter = mail(at(0), None);
-    let set = store
-        .accounts()
-        .payout_set(seller, format!("0x{:040x}", 9), at(1), letter, at(0));
-    set.await.unwrap();
+    let accounts = store.accounts();
+    let set = accounts.payout_set(seller, format!("0x{:040x}", 9), at(1), letter, at(0)).await;
+    set.unwrap();
     let now = at(70 + WEEK);
     let due = money.payable(ASSET, MicroUsdc(1), now).await.unwrap();
     let id = PaymentId::new(now).to_string();
