@@ -57,12 +57,11 @@ pub use login::{AskedLogin, LoginEnd, LoginPage};
 pub use moderation::{
     CaseBuyers, CaseOutcome, CaseOwner, DecidedPage, DecidedRow, DecisionPage, DownPage, DownRow, HistoryLine,
     MAX_REASON_CHARS, MIN_REASON_CHARS, ModerationPage, ModerationTab, ModerationTabs, OverlapRow, OwnTakedown,
-    QueuedReport, ReportCase, ReportDecision, ReportDecisionForm, ReportsPage, RestorePage,
-    TextPiece, reason_words,
+    QueuedReport, ReportCase, ReportDecision, ReportDecisionForm, ReportsPage, RestorePage, TextPiece, reason_words,
 };
 pub use money::{
-    EarnedMoney, FeeRow, HoldRow, MoneyPage, SalesList, SoldRow, SpendingKind, SpendingList,
-    SpendingRow, SpentMoney, WaitingPurchase,
+    EarnedMoney, FeeRow, HoldRow, MoneyPage, SalesList, SoldRow, SpendingKind, SpendingList, SpendingRow, SpentMoney,
+    WaitingPurchase,
 };
 pub use operators::{AccountAgent, AccountItemRow, AccountPage, AccountRow, AccountsPage, SuspensionForm};
 pub use overview::{Attention, EventGroup, FirstSteps, GoodToKnow, OverviewPage};

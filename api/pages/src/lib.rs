@@ -105,8 +105,8 @@ pub use sql::{
 };
 pub use time::Instant;
 pub use unit::{
-    NearItem, ScoreView, UnitAppeal, UnitFacts, UnitForms, UnitMark, UnitPage, UnitPrice, UnitPurchase,
-    UnitReading, UnitStep, UnitVersion, UnitWords,
+    NearItem, ScoreView, UnitAppeal, UnitFacts, UnitForms, UnitMark, UnitPage, UnitPrice, UnitPurchase, UnitReading,
+    UnitStep, UnitVersion, UnitWords,
 };
 pub use words::isolate;
 

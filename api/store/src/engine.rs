@@ -42,6 +42,47 @@ pub(crate) enum Role {
     Writer,
 }
 
+/// Migrations from 8 on, of which there is one text for all engines, with `{{text}}`, `{{bytes}}` and `{{position}}` in place of what differs.
+const SHARED_MIGRATIONS: [(i64, &str, &str); 29] = [
+    (8, "accounts", include_str!("../migrations/0008_accounts.sql")),
+    (9, "flow", include_str!("../migrations/0009_flow.sql")),
+    (10, "limits", include_str!("../migrations/0010_limits.sql")),
+    (11, "oauth", include_str!("../migrations/0011_oauth.sql")),
+    (12, "console", include_str!("../migrations/0012_console.sql")),
+    (13, "knowledge", include_str!("../migrations/0013_knowledge.sql")),
+    (14, "money", include_str!("../migrations/0014_money.sql")),
+    (15, "community", include_str!("../migrations/0015_community.sql")),
+    (16, "collectors", include_str!("../migrations/0016_collectors.sql")),
+    (17, "moderation", include_str!("../migrations/0017_moderation.sql")),
+    (18, "wallets", include_str!("../migrations/0018_wallets.sql")),
+    (19, "summaries", include_str!("../migrations/0019_summaries.sql")),
+    (20, "seals", include_str!("../migrations/0020_seals.sql")),
+    (22, "mailboxes", include_str!("../migrations/0022_mailboxes.sql")),
+    (
+        23,
+        "dates_and_readers",
+        include_str!("../migrations/0023_dates_and_readers.sql"),
+    ),
+    (24, "call_keys", include_str!("../migrations/0024_call_keys.sql")),
+    (25, "unit_vectors", include_str!("../migrations/0025_unit_vectors.sql")),
+    (26, "near_units", include_str!("../migrations/0026_near_units.sql")),
+    (27, "trust", include_str!("../migrations/0027_trust.sql")),
+    (28, "logins", include_str!("../migrations/0028_logins.sql")),
+    (
+        29,
+        "deleted_datasets",
+        include_str!("../migrations/0029_deleted_datasets.sql"),
+    ),
+    (30, "profiles", include_str!("../migrations/0030_profiles.sql")),
+    (31, "spending", include_str!("../migrations/0031_spending.sql")),
+    (32, "openings", include_str!("../migrations/0032_openings.sql")),
+    (33, "library", include_str!("../migrations/0033_library.sql")),
+    (34, "statements", include_str!("../migrations/0034_statements.sql")),
+    (35, "people", include_str!("../migrations/0035_people.sql")),
+    (36, "staff", include_str!("../migrations/0036_staff.sql")),
+    (37, "sides", include_str!("../migrations/0037_sides.sql")),
+];
+
 impl Engine {
     /// Returns the engine named by the scheme of `url`.
     pub(crate) fn of(url: &str) -> Result<Self, Error> {
@@ -368,51 +409,11 @@ impl Engine {
             ),
             (7, "losses", include_str!("../migrations/postgres/0007_losses.sql")),
         ];
-        /// Since then there is one text for all engines, with `{{text}}`, `{{bytes}}` and `{{position}}` in place of what differs.
-        const SHARED: [(i64, &str, &str); 29] = [
-            (8, "accounts", include_str!("../migrations/0008_accounts.sql")),
-            (9, "flow", include_str!("../migrations/0009_flow.sql")),
-            (10, "limits", include_str!("../migrations/0010_limits.sql")),
-            (11, "oauth", include_str!("../migrations/0011_oauth.sql")),
-            (12, "console", include_str!("../migrations/0012_console.sql")),
-            (13, "knowledge", include_str!("../migrations/0013_knowledge.sql")),
-            (14, "money", include_str!("../migrations/0014_money.sql")),
-            (15, "community", include_str!("../migrations/0015_community.sql")),
-            (16, "collectors", include_str!("../migrations/0016_collectors.sql")),
-            (17, "moderation", include_str!("../migrations/0017_moderation.sql")),
-            (18, "wallets", include_str!("../migrations/0018_wallets.sql")),
-            (19, "summaries", include_str!("../migrations/0019_summaries.sql")),
-            (20, "seals", include_str!("../migrations/0020_seals.sql")),
-            (22, "mailboxes", include_str!("../migrations/0022_mailboxes.sql")),
-            (
-                23,
-                "dates_and_readers",
-                include_str!("../migrations/0023_dates_and_readers.sql"),
-            ),
-            (24, "call_keys", include_str!("../migrations/0024_call_keys.sql")),
-            (25, "unit_vectors", include_str!("../migrations/0025_unit_vectors.sql")),
-            (26, "near_units", include_str!("../migrations/0026_near_units.sql")),
-            (27, "trust", include_str!("../migrations/0027_trust.sql")),
-            (28, "logins", include_str!("../migrations/0028_logins.sql")),
-            (
-                29,
-                "deleted_datasets",
-                include_str!("../migrations/0029_deleted_datasets.sql"),
-            ),
-            (30, "profiles", include_str!("../migrations/0030_profiles.sql")),
-            (31, "spending", include_str!("../migrations/0031_spending.sql")),
-            (32, "openings", include_str!("../migrations/0032_openings.sql")),
-            (33, "library", include_str!("../migrations/0033_library.sql")),
-            (34, "statements", include_str!("../migrations/0034_statements.sql")),
-            (35, "people", include_str!("../migrations/0035_people.sql")),
-            (36, "staff", include_str!("../migrations/0036_staff.sql")),
-            (37, "sides", include_str!("../migrations/0037_sides.sql")),
-        ];
         let (texts, text_type, bytes_type, position) = match self {
             Self::Sqlite => (SQLITE, "TEXT", "BLOB", "INSTR"),
             Self::Postgres => (POSTGRES, "TEXT COLLATE \"C\"", "BYTEA", "STRPOS"),
         };
-        let shared = SHARED.into_iter().map(|(version, name, text)| {
+        let shared = SHARED_MIGRATIONS.into_iter().map(|(version, name, text)| {
             let text = self.append_only_until(&self.append_only(text));
             let text = text.replace("{{text}}", text_type).replace("{{bytes}}", bytes_type);
             let text = text.replace("{{position}}", position);

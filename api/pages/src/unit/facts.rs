@@ -269,9 +269,12 @@ pub struct NearItem {
     pub price: UnitPrice,
 }
 
+/// Place, top and height of the bar of an axis, in units of the drawing.
+type AxisBar = (u32, String, String);
+
 impl NearItem {
     /// Returns the drawing of the scores: its words, and the place, the top and the height of each bar.
-    pub(crate) fn bars(&self) -> Option<(String, [(u32, String, String); 4])> {
+    pub(crate) fn bars(&self) -> Option<(String, [AxisBar; 4])> {
         let axes = axes(self.scores?);
         let decimal = |tenths: u64| format!("{}.{}", tenths / 10, tenths % 10);
         let words = axes.map(|(name, tenths, _)| format!("{} {}", name.to_lowercase(), decimal(tenths)));

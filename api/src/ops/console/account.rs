@@ -60,10 +60,7 @@ pub(super) fn add(table: &mut Operations) {
 pub(super) async fn forms(cx: &Cx, account: &Operator) -> Result<AccountForms, ApiError> {
     let store = &cx.app.store;
     let (accounts, moderation) = (store.accounts(), store.moderation());
-    let (change, role) = tokio::try_join!(
-        accounts.email_change_of(account.id),
-        moderation.role_of(account.id)
-    )?;
+    let (change, role) = tokio::try_join!(accounts.email_change_of(account.id), moderation.role_of(account.id))?;
     let waiting = change.as_ref().filter(|change| change.waits(cx.now));
     let settled = change
         .as_ref()

@@ -10,7 +10,7 @@ use super::fixture::{at, mail, open};
 use super::money::{ASSET, Market, dispute, give, merge, resolve, sound};
 use super::payouts::{WALLET, pay};
 use crate::{
-    DayOfSales, DisputeResolution, EntryCursor, EntryFilter, ListedSale, NewPayout, PaidFor, PayoutPicked, SaleState,
+    DayOfSales, DisputeResolution, DisputeResolved, EntryCursor, EntryFilter, ListedSale, NewPayout, PaidFor, PayoutPicked, SaleState,
     Settled, SoldFilter, StatementLine, Store,
 };
 
@@ -34,7 +34,8 @@ pub async fn a_purchase_is_one_line_of_the_statement(url: &str) {
         sales.push(market.buy(&store, now).await.id);
     }
     let (id, _) = dispute(&store, sales[2], 40).await;
-    resolve(&store, id, DisputeResolution::Refund { wallet: None }, 50).await;
+    let resolved = resolve(&store, id, DisputeResolution::Refund { wallet: None }, 50).await;
+    assert!(matches!(resolved, DisputeResolved::Resolved(_)), \"{resolved:?}\");
     let read = async |filter: EntryFilter, limit: u32| {
         let (mut lines, mut cursor): (Vec<StatementLine>, _) = (Vec::new(), EntryCursor::NEWEST);
         loop {
@@ -96,7 +97,8 @@ pub async fn sales_say_where_their_money_is(url: &str) {
     merge(&store, market.seller, market.item, 2).await;
     let second = market.buy(&store, 20).await;
     let (id, _) = dispute(&store, second.id, 30).await;
-    resolve(&store, id, DisputeResolution::Refund { wallet: None }, 40).await;
+    let resolved = resolve(&store, id, DisputeResolution::Refund { wallet: None }, 40).await;
+    assert!(matches!(resolved, DisputeResolved::Resolved(_)), \"{resolved:?}\");
     let (_, settled) = pay(&store, PaidFor::Dataset, market.item.to_string(), 500_000, 50).await;
     assert!(matches!(settled, Settled::Sold(_)), "{settled:?}");
     // Granted credits are not backed by money, and the payout below is.
