@@ -110,7 +110,15 @@ pub use moderation::{
 };
 pub use money::{
     APPROVAL_LASTS, APPROVAL_LETTERS_A_DAY, ApprovalLetter, Approved, ArchiveProof, Balances, Bought, CheckTerms,
-    ClosedDay, CountOfDay, DISPUTE_ANSWER_WINDOW, DayOfSales, DeniedApproval, Dispute, DisputeDecision, DisputeLetters, DisputeOpened, DisputeOpener, DisputeReplied, DisputeResolution, DisputeResolved, DisputeSide, DisputedSale, EgressLease, EgressLeased, Entry, EntryCursor, EntryFilter, Granted, ItemName, ItemOfSeller, ItemSums, LedgerMovement, LibraryFilter, LibraryOrder, ListedSale, MAX_WAITING_APPROVALS, Money, MoneyFault, MonthArchived, NewDeposit, NewDispute, NewGrant, NewNo, NewPayout, NewPersonAsk, NewPurchase, NewPurchaseAsk, NewYes, Offer, OwnedItem, Payable, PaymentReceiptText, PayoutPicked, PayoutRow, PayoutState, PersonAsked, PurchaseApproval, Purchased, Sale, SaleFacts, SaleState, SaleTerms, Seal, SealedMovement, Seller, Settled, Settlement, SoldFilter, SoldItem, SpendCapped, SpendLimits, SpendOwner, Spender, Spending, SpentCredits, StatementLine, StorageCharged, Treasury, WalletRefund,
+    ClosedDay, CountOfDay, DISPUTE_ANSWER_WINDOW, DayOfSales, DeniedApproval, Dispute, DisputeDecision, DisputeLetters,
+    DisputeOpened, DisputeOpener, DisputeReplied, DisputeResolution, DisputeResolved, DisputeSide, DisputedSale,
+    EgressLease, EgressLeased, Entry, EntryCursor, EntryFilter, Granted, ItemName, ItemOfSeller, ItemSums,
+    LedgerMovement, LibraryFilter, LibraryOrder, ListedSale, MAX_WAITING_APPROVALS, Money, MoneyFault, MonthArchived,
+    NewDeposit, NewDispute, NewGrant, NewNo, NewPayout, NewPersonAsk, NewPurchase, NewPurchaseAsk, NewYes, Offer,
+    OwnedItem, Payable, PaymentReceiptText, PayoutPicked, PayoutRow, PayoutState, PersonAsked, PurchaseApproval,
+    Purchased, Sale, SaleFacts, SaleState, SaleTerms, Seal, SealedMovement, Seller, Settled, Settlement, SoldFilter,
+    SoldItem, SpendCapped, SpendLimits, SpendOwner, Spender, Spending, SpentCredits, StatementLine, StorageCharged,
+    Treasury, WalletRefund,
 };
 pub use outcomes::{Applied, OutcomeRow};
 pub use payments::{

@@ -10,15 +10,18 @@ use super::fixture::{at, mail, open};
 use super::money::{ASSET, Market, dispute, give, merge, resolve, sound};
 use super::payouts::{WALLET, pay};
 use crate::{
-    DayOfSales, DisputeResolution, DisputeResolved, EntryCursor, EntryFilter, ListedSale, NewPayout, PaidFor, PayoutPicked, SaleState,
-    Settled, SoldFilter, StatementLine, Store,
+    DayOfSales, DisputeResolution, DisputeResolved, EntryCursor, EntryFilter, ListedSale, NewPayout, PaidFor,
+    PayoutPicked, SaleState, Settled, SoldFilter, StatementLine, Store,
 };
 
 const WEEK: i64 = 7 * 86_400;
 
 async fn sold(store: &Store, market: &Market, filter: SoldFilter<'_>) -> Vec<ListedSale> {
     let money = store.money();
-    money.sold_by(ASSET, market.seller.operator, filter, None, 9).await.unwrap()
+    money
+        .sold_by(ASSET, market.seller.operator, filter, None, 9)
+        .await
+        .unwrap()
 }
 
 /// A purchase is one line with the whole price, on whatever page it stands, and the lines are in the order of their events.
@@ -35,7 +38,7 @@ pub async fn a_purchase_is_one_line_of_the_statement(url: &str) {
     }
     let (id, _) = dispute(&store, sales[2], 40).await;
     let resolved = resolve(&store, id, DisputeResolution::Refund { wallet: None }, 50).await;
-    assert!(matches!(resolved, DisputeResolved::Resolved(_)), \"{resolved:?}\");
+    assert!(matches!(resolved, DisputeResolved::Resolved(_)), "{resolved:?}");
     let read = async |filter: EntryFilter, limit: u32| {
         let (mut lines, mut cursor): (Vec<StatementLine>, _) = (Vec::new(), EntryCursor::NEWEST);
         loop {
@@ -98,7 +101,7 @@ pub async fn sales_say_where_their_money_is(url: &str) {
     let second = market.buy(&store, 20).await;
     let (id, _) = dispute(&store, second.id, 30).await;
     let resolved = resolve(&store, id, DisputeResolution::Refund { wallet: None }, 40).await;
-    assert!(matches!(resolved, DisputeResolved::Resolved(_)), \"{resolved:?}\");
+    assert!(matches!(resolved, DisputeResolved::Resolved(_)), "{resolved:?}");
     let (_, settled) = pay(&store, PaidFor::Dataset, market.item.to_string(), 500_000, 50).await;
     assert!(matches!(settled, Settled::Sold(_)), "{settled:?}");
     // Granted credits are not backed by money, and the payout below is.
@@ -160,7 +163,9 @@ pub async fn sales_say_where_their_money_is(url: &str) {
     assert_eq!((ready[2].sale.state, ready[2].paid_at), (SaleState::Payable, None));
     let letter = mail(at(0), None);
     let accounts = store.accounts();
-    let set = accounts.payout_set(seller, format!("0x{:040x}", 9), at(1), letter, at(0)).await;
+    let set = accounts
+        .payout_set(seller, format!("0x{:040x}", 9), at(1), letter, at(0))
+        .await;
     set.unwrap();
     let now = at(70 + WEEK);
     let due = money.payable(ASSET, MicroUsdc(1), now).await.unwrap();
