@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pages::console::{ItemDay, ItemSales, SoldRow};
+use pages::console::{ItemDay, ItemSales, ItemSaleRow};
 use store::{CountOfDay, ItemKind, ItemOfSeller};
 use types::Timestamp;
 
@@ -48,7 +48,7 @@ pub(in crate::ops) async fn of(
         days: days(today, &sales, &reads),
         rows: rows
             .into_iter()
-            .map(|sale| SoldRow {
+            .map(|sale| ItemSaleRow {
                 at: instant(sale.sold_at),
                 version: (sale.kind == ItemKind::Dataset).then_some(sale.version),
                 paid_with: sale.paid_with,

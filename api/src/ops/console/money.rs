@@ -257,12 +257,10 @@ fn csv<const N: usize>(
 async fn spending_csv(cx: Cx, input: MoneyQuery) -> Result<StreamedAnswer<CsvTable>, ApiError> {
     let operator = cx.the_operator()?;
     let choice = input.spending(cx.now)?;
-    let reading = cx
-        .app
-        .store
-        .money()
-        .statement(&cx.app.pay.asset, operator, choice.filter(), choice.cursor, CSV_ROWS);
-    let (lines, _) = reading.await?;
+    let (money, asset) = (cx.app.store.money(), &cx.app.pay.asset);
+    let (lines, _) = money
+        .statement(asset, operator, choice.filter(), choice.cursor, CSV_ROWS)
+        .await?;
     let rows = lines.into_iter().map(|line| {
         [
             line.at.to_string(),
@@ -281,12 +279,11 @@ async fn spending_csv(cx: Cx, input: MoneyQuery) -> Result<StreamedAnswer<CsvTab
 async fn sales_csv(cx: Cx, input: MoneyQuery) -> Result<StreamedAnswer<CsvTable>, ApiError> {
     let operator = cx.the_operator()?;
     let choice = input.sales()?;
-    let reading = cx
-        .app
-        .store
-        .money()
-        .sold_by(&cx.app.pay.asset, operator, choice.filter(), choice.before, CSV_ROWS);
-    let rows = reading.await?.into_iter().map(|sold| {
+    let (money, asset) = (cx.app.store.money(), &cx.app.pay.asset);
+    let sold = money
+        .sold_by(asset, operator, choice.filter(), choice.before, CSV_ROWS)
+        .await?;
+    let rows = sold.into_iter().map(|sold| {
         let sale = sold.sale;
         [
             sale.sold_at.to_string(),

@@ -5,7 +5,7 @@
 use pages::console::{StateMark, UnitRow, UnitsPage};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::Unit;
+use store::{Unit, UnitStatus};
 use types::UnitId;
 
 use crate::call::cx::Cx;

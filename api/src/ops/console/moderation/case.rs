@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use pages::console::{CaseBuyers, CaseOutcome, CaseOwner, HistoryLine, OverlapRow, ReportCase, reason_words};
-use search::{SearchFilter, SearchMode, SearchQuery};
+use search::{SearchFilter, SearchMode, SearchOrder, SearchQuery};
 use store::{Evidence, Report, ReportStatus, Unit};
 use types::vocabulary::{Discussed, ItemKind, ReportKind, TakedownReason};
 use types::{ReportId, UnitId};
@@ -275,6 +275,7 @@ async fn found(cx: &Cx, unit: &Unit) -> Vec<String> {
         text: words,
         vector,
         mode: SearchMode::Auto,
+        order: SearchOrder::default(),
         filter: SearchFilter {
             kind: Some(ItemKind::Unit),
             ..SearchFilter::default()

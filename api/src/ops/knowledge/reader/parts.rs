@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use pages::{NearItem, ScoreView, UnitFacts, UnitMark, UnitPrice, UnitStep, UnitVersion};
-use search::{SearchFilter, SearchMode, SearchQuery};
+use search::{SearchFilter, SearchMode, SearchOrder, SearchQuery};
 use store::{Access, Project, Unit, UnitStatus, VersionLine, WrittenMark};
 use types::UnitId;
 use types::money::MicroUsdc;
@@ -151,6 +151,7 @@ pub(super) async fn near(cx: &Cx, unit: &Unit) -> Result<Vec<NearItem>, ApiError
         vector: None,
         mode: SearchMode::Keyword,
         filter: SearchFilter::default(),
+        order: SearchOrder::default(),
         offset: 0,
         limit: HITS,
     };
