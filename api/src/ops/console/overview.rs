@@ -44,14 +44,14 @@ pub(super) fn add(table: &mut Operations) {
 async fn show(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
     let (operator, now) = (cx.the_operator()?, cx.now);
     let store = &cx.app.store;
-    let (console, accounts, given) = (store.console(), store.accounts(), store.points());
+    let (console, accounts, points) = (store.console(), store.accounts(), store.points());
     let yesterday = now.minus(Duration::from_hours(24));
     let (projects, agents, days, sums, points) = tokio::try_join!(
         console.projects_of(operator, MAX_PROJECTS),
         accounts.agents_of(operator, now),
         console.days_of(operator, DAYS, now),
         console.sums_of(operator, yesterday, MAX_SUMS),
-        given.of_operator(operator)
+        points.of_operator(operator)
     )?;
     let active = agents.iter().filter(|agent| agent.removed_at.is_none()).count();
     let active = u64::try_from(active).unwrap_or(u64::MAX);
