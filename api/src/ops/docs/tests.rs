@@ -25,7 +25,8 @@ async fn open(service: &Service, path: &str) -> String {
 
 /// Values of an attribute on a page.
 fn values<'a>(page: &'a str, attribute: &str) -> BTreeSet<&'a str> {
-    let parts = page.split(&format!(" {attribute}=\"")).skip(1);
+    let begin = format!(" {attribute}=\"");
+    let parts = page.split(begin.as_str()).skip(1);
     parts.map(|part| part.split('"').next().unwrap()).collect()
 }
 
