@@ -269,25 +269,47 @@ pub struct NearItem {
     pub price: UnitPrice,
 }
 
-/// Place, top and height of the bar of an axis, in units of the drawing.
-type AxisBar = (u32, String, String);
+/// Bar of a score in the small drawing, in its units.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ScoreBar {
+    /// Distance from the left.
+    pub(crate) place: u32,
+    /// Distance from the top.
+    pub(crate) top: String,
+    /// Height of the bar.
+    pub(crate) height: String,
+}
+
+/// Returns tenths with their decimal point.
+fn decimal(tenths: u64) -> String {
+    format!("{}.{}", tenths / 10, tenths % 10)
+}
 
 impl NearItem {
-    /// Returns the drawing of the scores: its words, and the place, the top and the height of each bar.
-    pub(crate) fn bars(&self) -> Option<(String, [AxisBar; 4])> {
-        let axes = axes(self.scores?);
-        let decimal = |tenths: u64| format!("{}.{}", tenths / 10, tenths % 10);
-        let words = axes.map(|(name, tenths, _)| format!("{} {}", name.to_lowercase(), decimal(tenths)));
-        let places = [0, 9, 18, 27];
-        let mut bars = axes.map(|(_, tenths, _)| {
+    /// Returns the scores in words.
+    pub(crate) fn scores_in_words(&self) -> String {
+        let Some(scores) = self.scores else {
+            return String::new();
+        };
+        let words = axes(scores).map(|(name, tenths, _)| format!("{} {}", name.to_lowercase(), decimal(tenths)));
+        format!("{}, each of 10", words.join(", "))
+    }
+
+    /// Returns the drawing of the scores.
+    pub(crate) fn bars(&self) -> Vec<ScoreBar> {
+        let Some(scores) = self.scores else {
+            return Vec::new();
+        };
+        let bar = |(place, (_, tenths, _)): (u32, (&str, u64, &str))| {
             // The drawing is 14 high; in tenths of its unit.
             let height = tenths.min(100) * 14 / 10;
-            (0, decimal(140 - height), decimal(height))
-        });
-        for (bar, place) in bars.iter_mut().zip(places) {
-            bar.0 = place;
-        }
-        Some((format!("{}, each of 10", words.join(", ")), bars))
+            ScoreBar {
+                place,
+                top: decimal(140 - height),
+                height: decimal(height),
+            }
+        };
+        [0, 9, 18, 27].into_iter().zip(axes(scores)).map(bar).collect()
     }
 }
 
@@ -312,13 +334,14 @@ mod tests {
             rating: None,
             price: UnitPrice::Free,
         };
-        let (words, bars) = item.bars().unwrap();
+        let (words, bars) = (item.scores_in_words(), item.bars());
         assert_eq!(
             words,
             "evidence 8.4, new here 8.0, repeatable 0.0, exact 10.0, each of 10"
         );
-        assert_eq!(bars[0], (0, "2.3".to_owned(), "11.7".to_owned()));
-        assert_eq!(bars[2], (18, "14.0".to_owned(), "0.0".to_owned()));
-        assert_eq!(bars[3], (27, "0.0".to_owned(), "14.0".to_owned()));
+        let drawn = |at: usize| (bars[at].place, bars[at].top.as_str(), bars[at].height.as_str());
+        assert_eq!(drawn(0), (0, "2.3", "11.7"));
+        assert_eq!(drawn(2), (18, "14.0", "0.0"));
+        assert_eq!(drawn(3), (27, "0.0", "14.0"));
     }
 }
