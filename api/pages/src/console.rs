@@ -7,6 +7,7 @@ mod apps;
 mod collectors;
 mod contributions;
 mod datasets;
+mod decisions;
 mod figures;
 mod invitations;
 mod limits;
@@ -31,14 +32,15 @@ pub use contributions::{
 pub use datasets::{
     ConsoleDatasetPage, DatasetFacts, DatasetRow, DatasetsPage, DeletionForm, PreviewRowsForm, UploadRow, VersionRow,
 };
+pub use decisions::{DecidedPage, DecidedRow, DownPage, DownRow, RestorePage};
 pub use figures::{FailingJobRow, FigureBar, FiguresPage};
 pub use invitations::{InvitationRequestRow, InvitationRow, InvitationsPage};
 pub use limits::{LimitsForm, LimitsPage};
 pub use login::{AskedLogin, LoginEnd, LoginPage};
 pub use moderation::{
-    CaseBuyers, CaseOutcome, CaseOwner, DecidedPage, DecidedRow, DecisionPage, DownPage, DownRow, HistoryLine,
-    MAX_REASON_CHARS, MIN_REASON_CHARS, ModerationPage, ModerationTab, ModerationTabs, OverlapRow, OwnTakedown,
-    QueuedReport, ReportCase, ReportDecision, ReportDecisionForm, ReportsPage, RestorePage, TextPiece, reason_words,
+    CaseBuyers, CaseOutcome, CaseOwner, DecisionPage, HistoryLine, MAX_REASON_CHARS, MIN_REASON_CHARS, ModerationPage,
+    ModerationTab, ModerationTabs, OverlapRow, OwnTakedown, QueuedReport, ReportCase, ReportDecision,
+    ReportDecisionForm, ReportsPage, TextPiece, reason_words,
 };
 pub use money::{BoughtRow, EntryRow, FeeRow, HoldRow, MoneyPage, WaitingPurchase};
 pub use operators::{AccountAgent, AccountItemRow, AccountPage, AccountRow, AccountsPage, SuspensionForm};
