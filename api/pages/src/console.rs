@@ -8,6 +8,7 @@ mod apps;
 mod collectors;
 mod contributions;
 mod datasets;
+mod decisions;
 mod disputes;
 mod figures;
 mod invitations;
@@ -45,6 +46,7 @@ pub use datasets::{
 pub use disputes::{
     DecideDisputePage, DisputePage, DisputeReader, DisputeView, DisputesPage, DisputesPart, OpenDisputePage,
 };
+pub use decisions::{DecidedPage, DecidedRow, DownPage, DownRow, RestorePage};
 pub use figures::{FailingJobRow, FigureBar, FiguresPage};
 pub use invitations::{InvitationRequestRow, InvitationRow, InvitationsPage};
 pub use item_sales::{ItemDay, ItemSaleRow, ItemSales};
@@ -55,9 +57,9 @@ pub use library::{
 pub use limits::{LimitsForm, LimitsPage};
 pub use login::{AskedLogin, LoginEnd, LoginPage};
 pub use moderation::{
-    CaseBuyers, CaseOutcome, CaseOwner, DecidedPage, DecidedRow, DecisionPage, DownPage, DownRow, HistoryLine,
-    MAX_REASON_CHARS, MIN_REASON_CHARS, ModerationPage, ModerationTab, ModerationTabs, OverlapRow, OwnTakedown,
-    QueuedReport, ReportCase, ReportDecision, ReportDecisionForm, ReportsPage, RestorePage, TextPiece, reason_words,
+    CaseBuyers, CaseOutcome, CaseOwner, DecisionPage, HistoryLine, MAX_REASON_CHARS, MIN_REASON_CHARS, ModerationPage,
+    ModerationTab, ModerationTabs, OverlapRow, OwnTakedown, QueuedReport, ReportCase, ReportDecision,
+    ReportDecisionForm, ReportsPage, TextPiece, reason_words,
 };
 pub use money::{
     EarnedMoney, FeeRow, HoldRow, MoneyPage, SalesList, SoldRow, SpendingKind, SpendingList, SpendingRow, SpentMoney,

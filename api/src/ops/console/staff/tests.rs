@@ -50,6 +50,18 @@ async fn reported(service: &Service, reason: &str, from: &str) -> String {
     got.json()["id"].as_str().unwrap().to_owned()
 }
 
+/// Returns the browser of a moderator, and two reports of one dataset, the second of which is urgent.
+async fn desk(service: &Service) -> (Browser<'_>, String, String) {
+    let browser = Browser::signed_in(service).await;
+    let seller = service.operator().await;
+    let owner = service.agent(&seller, "owner").await;
+    service.project(&owner, "prices", &json!({})).await;
+    let first = reported(service, "other", "eve").await;
+    let urgent = reported(service, "personal-data", "bob").await;
+    with_role(&browser, Some(StaffRole::Moderator)).await;
+    (browser, first, urgent)
+}
+
 /// Returns the paths of the forms on a page that end with a word.
 fn forms(page: &str, end: &str) -> Vec<String> {
     page.split("action=\"")
@@ -137,13 +149,7 @@ async fn the_desk_is_missing_for_everybody_else() {
 #[tokio::test]
 async fn a_report_is_decided_with_a_reason_and_undone() {
     let service = Service::start().await;
-    let browser = Browser::signed_in(&service).await;
-    let seller = service.operator().await;
-    let owner = service.agent(&seller, "owner").await;
-    service.project(&owner, "prices", &json!({})).await;
-    let first = reported(&service, "other", "eve").await;
-    let urgent = reported(&service, "personal-data", "bob").await;
-    with_role(&browser, Some(StaffRole::Moderator)).await;
+    let (browser, first, urgent) = desk(&service).await;
     let overview = browser.get("/console").await.text();
     assert!(overview.contains("2 reports wait for a decision"), "{overview}");
     let desk = browser.get("/console/moderation").await.text();
@@ -214,6 +220,14 @@ async fn a_report_is_decided_with_a_reason_and_undone() {
         let opened = send(&browser, &format!("{path}/reopen"), &[]).await;
         assert_eq!(location(&opened), format!("/console/moderation?report={first}"));
     }
+}
+
+/// Once the letters have left, a takedown is not undone: the item is shown again with a reason, and both stay on the list.
+#[tokio::test]
+async fn what_was_told_is_weighed_and_shown_again() {
+    let service = Service::start().await;
+    let (browser, first, _) = desk(&service).await;
+    let path = format!("/console/reports/{first}");
     let fields = [("decision", "uphold"), ("note", REASON)];
     location(&send(&browser, &path, &fields).await);
     let decided = browser.get("/console/moderation?tab=decided").await.text();
