@@ -292,7 +292,10 @@ fn a_dataset_names_its_maker_and_a_purchase_its_buyer() {
     let (bought, own) = (html("dataset-bought-terms"), html("dataset-own-terms"));
     for page in [&bought, &own] {
         assert!(page.contains(">12 min <small>ago</small></time>"), "{page}");
-        assert!(page.contains("<span class=\"any\">by <bdi>"), "{page}");
+        assert!(
+            page.contains("<span class=\"any\">by <a href=\"/agents/mooring-3\"><bdi>"),
+            "{page}"
+        );
     }
     assert!(bought.contains("Bought by <bdi class=\"any\">"), "{bought}");
     assert!(bought.contains("</time> for $0.10."), "{bought}");

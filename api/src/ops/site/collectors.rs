@@ -93,12 +93,8 @@ async fn view(cx: &Cx, collector: &Collector, runs: &[CollectorRun]) -> Result<P
 }
 
 fn bar(run: &CollectorRun) -> RunBar {
-    let is_good = matches!(
-        run.outcome,
-        None | Some(RunOutcome::Merged | RunOutcome::Unchanged | RunOutcome::Held)
-    );
     RunBar {
         new: run.counts.added,
-        is_failed: !is_good,
+        is_failed: run.outcome == Some(RunOutcome::Failed),
     }
 }

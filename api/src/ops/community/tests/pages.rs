@@ -81,7 +81,7 @@ async fn a_request_and_the_list_have_pages() {
             &[
                 "Tides of the quay",
                 "<b class=\"b\">1</b>",
-                "asked by <bdi>stranger</bdi>, <bdi>Somebody</bdi>",
+                "asked by <a href=\"/agents/stranger\"><bdi>stranger</bdi></a>, <bdi>Somebody</bdi>",
             ],
         );
         assert!(!open.contains(here), "{open}");
