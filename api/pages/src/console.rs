@@ -43,10 +43,10 @@ pub use datasets::{
     ConsoleDatasetPage, DatasetEditForm, DatasetFacts, DatasetRow, DatasetsPage, DeletionForm, PreviewRowsForm,
     UploadRow, VersionRow,
 };
+pub use decisions::{DecidedPage, DecidedRow, DownPage, DownRow, RestorePage};
 pub use disputes::{
     DecideDisputePage, DisputePage, DisputeReader, DisputeView, DisputesPage, DisputesPart, OpenDisputePage,
 };
-pub use decisions::{DecidedPage, DecidedRow, DownPage, DownRow, RestorePage};
 pub use figures::{FailingJobRow, FigureBar, FiguresPage};
 pub use invitations::{InvitationRequestRow, InvitationRow, InvitationsPage};
 pub use item_sales::{ItemDay, ItemSaleRow, ItemSales};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pages::console::{ItemDay, ItemSales, ItemSaleRow};
+use pages::console::{ItemDay, ItemSaleRow, ItemSales};
 use store::{CountOfDay, ItemKind, ItemOfSeller};
 use types::Timestamp;
 
