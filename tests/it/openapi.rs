@@ -71,7 +71,7 @@ async fn every_operation_is_described() {
         "{}",
         document["openapi"]
     );
-    assert_eq!(document["info"]["version"], "0.25.0");
+    assert_eq!(document["info"]["version"], "0.26.0");
     let described = operations(&document);
     for (method, path) in OPERATIONS {
         assert!(

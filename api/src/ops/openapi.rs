@@ -22,7 +22,7 @@ mod types;
 use types::{DocumentTypes, NamedSchema};
 
 /// Version of the description of the interface.
-pub(crate) const VERSION: &str = "0.25.0";
+pub(crate) const VERSION: &str = "0.26.0";
 const AGENT_KEY: &str = "agentKey";
 const OPERATOR_TOKEN: &str = "operatorToken";
 const APP_TOKEN: &str = "appToken";

@@ -397,7 +397,7 @@ async fn the_service_says_what_it_is() {
             "CDLA-Permissive-2.0"
         ]
     );
-    assert_eq!(get("/openapi.json").await["info"]["version"], "0.25.0");
+    assert_eq!(get("/openapi.json").await["info"]["version"], "0.26.0");
 }
 
 #[tokio::test]
