@@ -256,11 +256,8 @@ fn csv<const N: usize>(
 async fn spending_csv(cx: Cx, input: MoneyQuery) -> Result<StreamedAnswer<CsvTable>, ApiError> {
     let operator = cx.the_operator()?;
     let choice = input.spending(cx.now)?;
-    let reading = cx
-        .app
-        .store
-        .money()
-        .statement(&cx.app.pay.asset, operator, choice.filter(), choice.cursor, CSV_ROWS);
+    let money = cx.app.store.money();
+    let reading = money.statement(&cx.app.pay.asset, operator, choice.filter(), choice.cursor, CSV_ROWS);
     let (lines, _) = reading.await?;
     let rows = lines.into_iter().map(|line| {
         [
@@ -280,11 +277,8 @@ async fn spending_csv(cx: Cx, input: MoneyQuery) -> Result<StreamedAnswer<CsvTab
 async fn sales_csv(cx: Cx, input: MoneyQuery) -> Result<StreamedAnswer<CsvTable>, ApiError> {
     let operator = cx.the_operator()?;
     let choice = input.sales()?;
-    let reading = cx
-        .app
-        .store
-        .money()
-        .sold_by(&cx.app.pay.asset, operator, choice.filter(), choice.before, CSV_ROWS);
+    let money = cx.app.store.money();
+    let reading = money.sold_by(&cx.app.pay.asset, operator, choice.filter(), choice.before, CSV_ROWS);
     let rows = reading.await?.into_iter().map(|sold| {
         let sale = sold.sale;
         [

@@ -17,7 +17,8 @@ use crate::{
 const WEEK: i64 = 7 * 86_400;
 
 async fn sold(store: &Store, market: &Market, filter: SoldFilter<'_>) -> Vec<ListedSale> {
-    let reading = store.money().sold_by(ASSET, market.seller.operator, filter, None, 9);
+    let money = store.money();
+    let reading = money.sold_by(ASSET, market.seller.operator, filter, None, 9);
     reading.await.unwrap()
 }
 
@@ -35,10 +36,11 @@ pub async fn a_purchase_is_one_line_of_the_statement(url: &str) {
     }
     let (id, _) = dispute(&store, sales[2], 40).await;
     resolve(&store, id, DisputeResolution::Refund { wallet: None }, 50).await;
+    let money = store.money();
     let read = async |filter: EntryFilter, limit: u32| {
         let (mut lines, mut cursor): (Vec<StatementLine>, _) = (Vec::new(), EntryCursor::NEWEST);
         loop {
-            let reading = store.money().statement(ASSET, market.buyer, filter, cursor, limit);
+            let reading = money.statement(ASSET, market.buyer, filter, cursor, limit);
             let (page, next) = reading.await.unwrap();
             assert!(page.len() <= limit as usize, "{page:?}");
             lines.extend(page);
@@ -156,9 +158,8 @@ pub async fn sales_say_where_their_money_is(url: &str) {
     let ready = sold(&store, &market, SoldFilter::default()).await;
     assert_eq!((ready[2].sale.state, ready[2].paid_at), (SaleState::Payable, None));
     let letter = mail(at(0), None);
-    let set = store
-        .accounts()
-        .payout_set(seller, format!("0x{:040x}", 9), at(1), letter, at(0));
+    let accounts = store.accounts();
+    let set = accounts.payout_set(seller, format!("0x{:040x}", 9), at(1), letter, at(0));
     set.await.unwrap();
     let now = at(70 + WEEK);
     let due = money.payable(ASSET, MicroUsdc(1), now).await.unwrap();
