@@ -22,7 +22,7 @@ pub(crate) struct Market {
     pub(crate) site: Site,
     pub(crate) seller: Asker,
     pub(crate) buyer: Asker,
-    /// The person with the address of the configuration.
+    /// The administrator, who has the address that letters go to, too.
     administrator: Asker,
     pub(crate) sale: String,
 }
@@ -36,6 +36,8 @@ impl Market {
         let seller = Asker::new(&site, "ada@example.org").await;
         let buyer = Asker::new(&site, "bob@example.org").await;
         let administrator = Asker::new(&site, ADMINISTRATOR).await;
+        let options = site.options();
+        options.admin(&["operator", "role", ADMINISTRATOR, "administrator"]);
         site.grant(buyer.operator, "200");
         let body = merged(
             project_body("tides"),

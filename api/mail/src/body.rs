@@ -6,7 +6,6 @@
 //! - HTML loads nothing from anywhere, so that nobody learns that a letter was read.
 
 mod html;
-mod plain;
 mod text;
 
 /// Body of a letter, from its first block to the sentences about why it came and how to stop it.
@@ -60,15 +59,6 @@ impl LetterBody {
             reason: reason.into(),
             ending: LetterEnding::Open,
         }
-    }
-
-    /// Creates a body of a letter that was written as text: paragraphs between empty lines, lists of lines that begin
-    /// with `- `, quotes of lines that begin with two blanks, and addresses alone in a paragraph, the first of which is
-    /// the button.
-    pub fn of_text(text: &str, reason: impl Into<String>) -> Self {
-        let mut body = Self::new(reason);
-        body.blocks = plain::blocks(text);
-        body
     }
 
     /// Sets the sentence that mailboxes show beside the subject. It is in HTML only, and repeats what the letter says.
@@ -261,22 +251,5 @@ be switched off.
         for loaded in ["src=", "url(", "<link", "<img", "@import"] {
             assert!(!html.contains(loaded), "{loaded}");
         }
-    }
-
-    #[test]
-    fn a_letter_that_was_written_as_text_becomes_blocks() {
-        let text = "Hello,\n\nyour agent\n\n  theirs\n  <b>\n\nwants to buy it. These end:\n\n\
-                    - One,\n  and more\n- Two\n\n\
-                    https://sluice.example/a?b=1\n\nIf you do nothing,\nnothing happens.\n\nhttps://sluice.example/c\n";
-        let expected = LetterBody::new("Why.")
-            .paragraph("Hello,")
-            .paragraph("your agent")
-            .quote("theirs\n<b>")
-            .paragraph("wants to buy it. These end:")
-            .items(["One, and more", "Two"])
-            .button("Open this page", "https://sluice.example/a?b=1")
-            .paragraph("If you do nothing, nothing happens.")
-            .paragraph("https://sluice.example/c");
-        assert_eq!(LetterBody::of_text(text, "Why."), expected);
     }
 }

@@ -8,7 +8,7 @@ use store::{
     DisputeDecision, DisputeOpened, DisputeOpener, DisputeReplied, DisputeResolution, DisputeResolved, DisputedSale,
     NewDispute, WalletRefund,
 };
-use types::vocabulary::DisputeState;
+use types::vocabulary::{DisputeState, StaffRole};
 use types::{DisputeId, LedgerEventId, OperatorId, SaleId, Timestamp};
 
 use crate::call::cx::Cx;
@@ -54,21 +54,13 @@ pub(crate) async fn seen(cx: &Cx, id: DisputeId) -> Result<DisputedSale, ApiErro
     found.ok_or_else(|| no_dispute(id))
 }
 
-/// Returns true if the caller is the person of the administrator: signed in with the address that the configuration
-/// names.
+/// Returns true if the caller is a person with the role of an administrator.
 pub(crate) async fn is_administrator(cx: &Cx) -> Result<bool, ApiError> {
     let Some((operator, _)) = cx.session() else {
         return Ok(false);
     };
-    let Some(administrator) = &cx.app.config.administrator else {
-        return Ok(false);
-    };
-    // Asked each time, so that a suspension and another address end it with the next call.
-    let found = cx.app.store.operator(operator).await?;
-    Ok(found.is_some_and(|found| {
-        let is_active = found.verified_at.is_some() && found.suspended.is_none();
-        is_active && found.email.eq_ignore_ascii_case(administrator)
-    }))
+    let role = cx.app.store.moderation().role_of(operator).await?;
+    Ok(role == Some(StaffRole::Administrator))
 }
 
 /// Opens a dispute of a purchase of the caller's operator, or finds the one that there is. Returns it, and true if it is new.

@@ -126,7 +126,7 @@ async fn open(store: &Store, clock: &Arc<dyn Clock>, sale: &str, reason: String)
         DisputeOpened::Opened(sale) => Ok(terminal::json(&told(dispute, &sale, "open"))?),
         // Only a buyer is told of an earlier one.
         DisputeOpened::Before(earlier) => bail!("the sale `{id}` has the dispute `{earlier}`"),
-        DisputeOpened::Missing => bail!("there is no sale `{id}`"),
+        DisputeOpened::Missing => bail!(Missing(format!("there is no sale `{id}`"))),
         DisputeOpened::TooLate { state } => bail!(
             "the sale `{id}` is {state}, or its dispute window is over; only a sale within its window is disputed"
         ),
@@ -146,7 +146,7 @@ async fn resolve(
         .with_context(|| format!("`{id}` is not the id of a dispute"))?;
     let now = clock.now();
     let Some(dispute) = store.money().dispute(id).await? else {
-        bail!("there is no dispute `{id}`");
+        bail!(Missing(format!("there is no dispute `{id}`")));
     };
     let resolution = if refund {
         let sale = store.money().sale(dispute.sale).await?;
@@ -175,7 +175,7 @@ async fn resolve(
             let state = if refund { "refunded" } else { "released" };
             Ok(terminal::json(&told(id, &sale, state))?)
         }
-        DisputeResolved::Missing => bail!("there is no dispute `{id}`"),
+        DisputeResolved::Missing => bail!(Missing(format!("there is no dispute `{id}`"))),
         DisputeResolved::Ended => bail!("the dispute `{id}` had ended before"),
         DisputeResolved::NowhereToRefund => {
             bail!("the sale was not paid by a wallet, or not bought by an operator; name the other with `--to`")

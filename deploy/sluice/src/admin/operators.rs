@@ -13,6 +13,7 @@ use types::{Clock, OperatorId, Timestamp};
 use super::{check_email, operator_add};
 use crate::cli::{InvitationsCommand, OperatorCommand};
 use crate::config::Config;
+use crate::exit::Missing;
 use crate::terminal;
 
 /// Rows that are read at once.
@@ -46,7 +47,7 @@ pub(super) async fn operator(
             let operator = named(store, &operator).await?;
             let role = role.stored();
             if !store.moderation().role_set(operator, role).await? {
-                bail!("there is no operator `{operator}`");
+                bail!(Missing(format!("there is no operator `{operator}`")));
             }
             terminal::json(&json!({ "operatorId": operator, "role": role }))?;
         }
@@ -241,7 +242,7 @@ pub(super) async fn invitations(store: &Store, command: InvitationsCommand) -> a
         }
         InvitationsCommand::Withdraw { email } => {
             if !store.accounts().invite_withdraw(&email).await? {
-                bail!("there is no invitation of `{email}` that nobody has used");
+                bail!(Missing(format!("there is no invitation of `{email}` that nobody has used")));
             }
             terminal::json(&json!({ "email": email, "invited": false }))?;
         }
