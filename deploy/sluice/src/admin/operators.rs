@@ -242,7 +242,9 @@ pub(super) async fn invitations(store: &Store, command: InvitationsCommand) -> a
         }
         InvitationsCommand::Withdraw { email } => {
             if !store.accounts().invite_withdraw(&email).await? {
-                bail!(Missing(format!("there is no invitation of `{email}` that nobody has used")));
+                bail!(Missing(format!(
+                    "there is no invitation of `{email}` that nobody has used"
+                )));
             }
             terminal::json(&json!({ "email": email, "invited": false }))?;
         }
