@@ -36,7 +36,9 @@ impl Market {
         let seller = Asker::new(&site, "ada@example.org").await;
         let buyer = Asker::new(&site, "bob@example.org").await;
         let administrator = Asker::new(&site, ADMINISTRATOR).await;
-        site.server.options().admin(&["operator", "role", ADMINISTRATOR, "administrator"]);
+        site.server
+            .options()
+            .admin(&["operator", "role", ADMINISTRATOR, "administrator"]);
         site.grant(buyer.operator, "200");
         let body = merged(
             project_body("tides"),

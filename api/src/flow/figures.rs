@@ -116,7 +116,7 @@ const fn as_gauge(number: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use store::Options;
-    use types::ManualClock;
+    use types::clock::ManualClock;
 
     use super::*;
 

@@ -344,6 +344,3 @@ fn view(found: DisputedSale, operator: OperatorId) -> DisputeDetails {
 
 #[cfg(test)]
 mod tests;
-
-#[cfg(test)]
-mod tests;

@@ -218,7 +218,6 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
     let slug = async || items.dataset(site, kind).await.slug.clone();
     Some(match operation {
         "sign_up" => sign_up(&site.email()),
-        "hide_steps_form" => json!({}),
         "resend_verification" => json!({"email": site.email()}),
         "verify_operator" => json!({"token": site.verification_token().await}),
         "register_app" => json!({"client_name": "an app", "redirect_uris": ["http://127.0.0.1/callback"]}),
@@ -227,18 +226,7 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
         "begin_login" => json!({"device": "a laptop"}),
         "search_knowledge" => json!({"q": "tide"}),
         "create_dataset" => project_body(&site.name("made")),
-        "account_copy_file" => json!({}),
-        "choose_letters_form" => json!({"approvals": "yes", "bought_items": "yes"}),
         "dataset_page" => json!({"slug": slug().await}),
-        "archive_dataset_form" => json!({"slug": project(site, kind).await}),
-        // As it is, so that the form of any edition is none of a change.
-        "edit_dataset_form" => {
-            let slug = project(site, kind).await;
-            let body = project_body(&slug);
-            json!({"slug": slug, "title": body["title"], "readme": body["readme"], "status": "open"})
-        }
-        "own_unit_page" => json!({"id": items.free_unit(site).await}),
-        "unit_price_form" => json!({"id": items.free_unit(site).await, "seen": "0.00", "price": "0.00"}),
         "update_dataset" => json!({"slug": project(site, kind).await, "title": "Another title"}),
         "delete_dataset" => json!({"slug": project(site, kind).await}),
         "dataset_info" | "dataset_profile" | "preview_dataset" | "read_dataset" | "dataset_manifest"
@@ -280,18 +268,6 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
             "detail": "It advertises another unit.",
             "email": site.email(),
         }),
-        "sale_receipt" => json!({"id": items.sale(site).await}),
-        "open_dispute" => json!({"saleId": items.sale(site).await, "reason": DISPUTED}),
-        "get_dispute" => json!({"id": items.dispute(site).await}),
-        "answer_dispute" => json!({"id": items.dispute(site).await, "answer": "It says so in its second line."}),
-        // What was given back is answered no more, so the sale is of its own.
-        "refund_dispute" => {
-            let sale = bought_unit(site, &site.other, &site.owner).await.1;
-            json!({"id": dispute(site, &sale).await})
-        }
-        "agent_page" => json!({"name": site.author().get("/me").await.expect(200).text("/name")}),
-        "account_page" => json!({"id": site.owner.operator.to_string()}),
-        "collector_page" => json!({"name": "none"}),
         "report_outcome" => json!({"id": report(site, items).await}),
         "activity_events" => json!({"seconds": 1}),
         "retire_knowledge" => json!({"id": site.unit(None).await}),
@@ -332,10 +308,55 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
             let etag = put.await.unwrap().expect(200).text("/etag").to_owned();
             json!({"slug": slug, "id": begun["id"], "etags": [{"n": 1, "etag": etag}]})
         }
-        operation => match of_staff(site, items, operation).await {
-            Some(input) => input,
-            None => return items.purchases.input(site, operation, row).await,
-        },
+        operation => {
+            let pages = [
+                of_staff(site, items, operation).await,
+                of_owner(site, items, kind, operation).await,
+                of_sides(site, items, operation).await,
+            ];
+            match pages.into_iter().flatten().next() {
+                Some(input) => input,
+                None => return items.purchases.input(site, operation, row).await,
+            }
+        }
+    })
+}
+
+/// The input of an operation of the owner of an account or an item; `None` for any other operation.
+async fn of_owner(site: &Site, items: &Items, kind: Kind, operation: &str) -> Option<Value> {
+    Some(match operation {
+        "hide_steps_form" => json!({}),
+        "account_copy_file" => json!({}),
+        "choose_letters_form" => json!({"approvals": "yes", "bought_items": "yes"}),
+        "archive_dataset_form" => json!({"slug": project(site, kind).await}),
+        // As it is, so that the form of any edition is none of a change.
+        "edit_dataset_form" => {
+            let slug = project(site, kind).await;
+            let body = project_body(&slug);
+            json!({"slug": slug, "title": body["title"], "readme": body["readme"], "status": "open"})
+        }
+        "own_unit_page" => json!({"id": items.free_unit(site).await}),
+        "unit_price_form" => json!({"id": items.free_unit(site).await, "seen": "0.00", "price": "0.00"}),
+        _ => return None,
+    })
+}
+
+/// The input of an operation about a sale or about who is on a side of one; `None` for any other operation.
+async fn of_sides(site: &Site, items: &Items, operation: &str) -> Option<Value> {
+    Some(match operation {
+        "sale_receipt" => json!({"id": items.sale(site).await}),
+        "open_dispute" => json!({"saleId": items.sale(site).await, "reason": DISPUTED}),
+        "get_dispute" => json!({"id": items.dispute(site).await}),
+        "answer_dispute" => json!({"id": items.dispute(site).await, "answer": "It says so in its second line."}),
+        // What was given back is answered no more, so the sale is of its own.
+        "refund_dispute" => {
+            let sale = bought_unit(site, &site.other, &site.owner).await.1;
+            json!({"id": dispute(site, &sale).await})
+        }
+        "agent_page" => json!({"name": site.author().get("/me").await.expect(200).text("/name")}),
+        "account_page" => json!({"id": site.owner.operator.to_string()}),
+        "collector_page" => json!({"name": "none"}),
+        _ => return None,
     })
 }
 

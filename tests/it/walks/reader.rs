@@ -41,7 +41,7 @@ async fn a_reader_finds_a_unit_buys_it_reads_it_and_says_if_it_is_true() {
     let reader = Asker::new(&site, "bob@example.org").await;
     site.grant(reader.operator, "500");
     let unit = published(&seller.agent.http).await;
-    let is_found = |answer: &tests::Answer| answer.body["items"][0]["id"] == Value::from(unit.as_str());
+    let is_found = |answer: &tests::Answer| answer.body["items"][0]["id"] == unit.as_str();
     site.http.comes_to_show("/search?q=case+mappings", is_found).await;
     let page = window(&site, &browser.person(Look::default()), &reader);
     // It is found, and what it is worth is in the open.

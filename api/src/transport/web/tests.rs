@@ -439,6 +439,6 @@ fn who_was_signed_out_comes_back_to_the_page_of_the_form() {
         ("/console/tokens", None),
         ("/projects/tides/sql", None),
     ] {
-        assert_eq!(super::page_of_form(form), page, "{form}");
+        assert_eq!(page_of_form(form), page, "{form}");
     }
 }

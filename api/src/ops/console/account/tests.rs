@@ -1,7 +1,6 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use types::Clock as _;
 
 use crate::config::Limits;
 use crate::rules::letters;
