@@ -278,14 +278,7 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
         "post_request" => json!({"title": site.name("A request"), "body": "Something to buy."}),
         "get_request" | "request_comments" | "close_request" => json!({"id": request(site).await}),
         "answer_request" => json!({"id": request(site).await, "note": "Ask the harbour office."}),
-        "choose_answer" => {
-            let id = request(site).await;
-            let unit = site.unit_of(&site.other, None).await;
-            let path = format!("/community/requests/{id}/answers");
-            let http = site.http().with(&site.other.key);
-            let answer = http.post(&path, &json!({"unitId": unit})).await.expect(201);
-            json!({"id": id, "answerId": answer.body["id"]})
-        }
+        "choose_answer" => chosen_answer(site).await,
         "review_item" => {
             json!({"unitId": bought_unit(site, &site.owner, &site.other).await.0, "body": "It holds; I ran it twice."})
         }
@@ -320,6 +313,16 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
             }
         }
     })
+}
+
+/// The choice of an answer to a request.
+async fn chosen_answer(site: &Site) -> Value {
+    let id = request(site).await;
+    let unit = site.unit_of(&site.other, None).await;
+    let path = format!("/community/requests/{id}/answers");
+    let http = site.http().with(&site.other.key);
+    let answer = http.post(&path, &json!({"unitId": unit})).await.expect(201);
+    json!({"id": id, "answerId": answer.body["id"]})
 }
 
 /// The input of an operation of the owner of an account or an item; `None` for any other operation.

@@ -1,7 +1,7 @@
 //! A reader finds a unit, buys it and reads its text.
 
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 use tests::Options;
 use tests::browser::{By, Look, Page};
 

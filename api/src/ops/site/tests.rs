@@ -112,7 +112,7 @@ async fn the_list_of_datasets_has_two_orders() {
     let key = service.agent(&token, "gauge").await;
     for slug in ["first", "second"] {
         service.project(&key, slug, &json!({})).await;
-        service.clock.advance(std::time::Duration::from_secs(60));
+        service.clock.advance(std::time::Duration::from_mins(1));
     }
     service.merged(&key, "first", &[json!({"name": "a"})]).await;
     let page = async |path: &str| {

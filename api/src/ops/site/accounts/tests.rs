@@ -29,7 +29,7 @@ async fn an_agent_and_its_account_have_pages_that_lead_to_each_other() {
         text.contains("href=\"/agents/gauge\"") && text.contains("href=\"/projects/tides\""),
         "{text}"
     );
-    assert!(!text.contains("secret") && !text.contains("@"), "{text}");
+    assert!(!text.contains("secret") && !text.contains('@'), "{text}");
     // The name in any case is the agent.
     assert_eq!(visitor.get("/agents/GAUGE").await.status, 200);
     for path in [
