@@ -65,10 +65,13 @@ impl FiguresKeeper {
             .into_iter()
             .map(|day| (day.day, day))
             .collect();
-        let is_young = now.minus(AFTER_MIDNIGHT).day() < today;
+        let is_final = |day: i64| {
+            let settled = Timestamp::of_day(day + 1).plus(AFTER_MIDNIGHT);
+            known.get(&day).is_some_and(|kept| kept.counted_at >= settled)
+        };
         let mut changed = Vec::new();
         for day in today - DAYS + 1..today {
-            if !known.contains_key(&day) || (is_young && day == today - 1) {
+            if !is_final(day) {
                 changed.push(staff.figures_counted(day, now).await?);
             }
         }

@@ -343,7 +343,8 @@ impl PublicAccounts<'_> {
             .await
     }
 
-    /// Returns the days since an instant on which batches of an agent for public datasets were decided, oldest first.
+    /// Returns the days since an instant on which batches of an agent for public datasets were decided, oldest first. They
+    /// are of the latest 10,000 batches of its operator.
     pub async fn days(&self, operator: OperatorId, agent: AgentId, since: Timestamp) -> Result<Vec<AgentDay>, Error> {
         self.0
             .all(sql!(
@@ -351,9 +352,9 @@ impl PublicAccounts<'_> {
                         CAST(SUM(COALESCE(accepted, 0)) AS BIGINT) AS added,
                         CAST(SUM(CASE WHEN status = 'merged' THEN 1 ELSE 0 END) AS BIGINT) AS merged,
                         CAST(SUM(CASE WHEN status = 'rejected' THEN 1 ELSE 0 END) AS BIGINT) AS rejected
-                 FROM contributions
-                 WHERE operator_id = $1 AND id >= $2 AND agent_id = $3 AND private = 0
-                   AND status IN ('merged', 'rejected')
+                 FROM (SELECT * FROM contributions WHERE operator_id = $1 AND id >= $2 ORDER BY id DESC LIMIT 10000)
+                     AS latest
+                 WHERE agent_id = $3 AND private = 0 AND status IN ('merged', 'rejected')
                  GROUP BY submitted_at / 86400000000 ORDER BY day LIMIT 100",
                 operator,
                 first_id(since),

@@ -234,11 +234,10 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
             json!({"slug": slug().await})
         }
         "buy_knowledge" | "buy_knowledge_with_credits" => json!({"id": items.free_unit(site).await}),
-        "pay_dataset" => json!({"slug": slug().await}),
         "pay_credits" => json!({"operator": site.owner.operator.to_string()}),
         "prove_payout_address" => json!({"signature": "0x"}),
         "faucet" => json!({"wallet": "0x7a3F0b6E5d2C4A19885fE0C3B8d1F6a2E4b591cE", "usdc": 1}),
-        "sql_page" | "buy_dataset_page" => json!({"slug": slug().await}),
+        "sql_page" | "buy_dataset_page" | "pay_dataset" => json!({"slug": slug().await}),
         "sql_form" => json!({"slug": slug().await, "q": "SELECT count(*) AS n FROM records"}),
         "download_form" => json!({"slug": slug().await, "format": "csv", "version": "1"}),
         "query_dataset" => json!({"slug": slug().await, "sql": "SELECT count(*) AS n FROM records"}),

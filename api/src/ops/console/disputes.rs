@@ -171,12 +171,9 @@ pub(in crate::ops) async fn newest(cx: &Cx, operator: OperatorId) -> Result<Disp
 /// Returns the disputes that wait for the person: those to answer, and to the administrator those to decide.
 pub(super) async fn attention(cx: &Cx, operator: OperatorId) -> Result<Vec<Attention>, ApiError> {
     let money = cx.app.store.money();
-    let sold = money.disputes_of(operator, DisputeSide::Seller, None, OF_MONEY).await?;
-    let sold = sold.into_iter().map(|found| view(found, DisputeReader::Seller));
-    let mut items: Vec<_> = sold
-        .filter(DisputeView::asks)
-        .map(|view| Attention::dispute(&view))
-        .collect();
+    let asked = money.disputes_to_answer(operator, OF_MONEY).await?;
+    let asked = asked.into_iter().map(|found| view(found, DisputeReader::Seller));
+    let mut items: Vec<_> = asked.map(|view| Attention::dispute(&view)).collect();
     if disputes::is_administrator(cx).await? {
         let open = money.disputes_to_decide(OF_MONEY).await?;
         let open = open.into_iter().filter(|found| found.side_of(operator).is_none());

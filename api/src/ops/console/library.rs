@@ -390,6 +390,7 @@ fn paid(cx: &Cx, bought: &Bought) -> LibraryPaid {
         },
         agent: bought.agent_name.clone(),
         at: instant(sale.sold_at),
-        disputed_until: (sale.state == SaleState::Held && cx.now < sale.release_at).then(|| instant(sale.release_at)),
+        disputed_until: (matches!(sale.state, SaleState::Held | SaleState::Trial) && cx.now < sale.release_at)
+            .then(|| instant(sale.release_at)),
     }
 }

@@ -82,9 +82,14 @@ pub(super) async fn addressed(
     let Some(to) = to else { return Ok(None) };
     let base = &app.config.public_url;
     let found = async |id: &TakedownId| app.store.moderation().takedown(*id).await;
+    // The letter waits for some minutes, in which the item may be shown again.
+    let still_down = async |id: &TakedownId| {
+        let takedown = found(id).await?;
+        Ok::<_, ApiError>(takedown.filter(|takedown| takedown.restored_at.is_none()))
+    };
     let (subject, body) = match payload {
         LetterPayload::TakenDown { takedown } => {
-            let body = found(takedown).await?.map(|takedown| owner(base, &takedown));
+            let body = still_down(takedown).await?.map(|takedown| owner(base, &takedown));
             ("An item of yours was taken down", body)
         }
         LetterPayload::ItemRestored { takedown } => {
@@ -92,7 +97,7 @@ pub(super) async fn addressed(
             ("An item of yours is shown again", body)
         }
         LetterPayload::BoughtTakenDown { takedown } => {
-            let body = found(takedown).await?.map(|takedown| buyer(app, &takedown));
+            let body = still_down(takedown).await?.map(|takedown| buyer(app, &takedown));
             ("An item that you bought was taken down", body)
         }
         LetterPayload::ReportDigest { from, to: end } => {

@@ -32,13 +32,20 @@ row! {
         pub approvals: u64,
         /// Uploads that can still be completed.
         pub uploads: u64,
+        /// Changes of the address that can still be taken back at the old one.
+        pub addresses: u64,
     }
 }
 
 impl OpenMatters {
     /// Returns true if nothing is open.
     pub const fn is_none(&self) -> bool {
-        self.payouts == 0 && self.disputes == 0 && self.payments == 0 && self.approvals == 0 && self.uploads == 0
+        self.payouts == 0
+            && self.disputes == 0
+            && self.payments == 0
+            && self.approvals == 0
+            && self.uploads == 0
+            && self.addresses == 0
     }
 }
 
@@ -148,7 +155,9 @@ fn open(operator: OperatorId, now: Timestamp) -> Statement {
                AND (buyer_operator = $1 OR (item_kind = 'pack' AND item_id = $1))) AS payments,
             (SELECT COUNT(*) FROM approvals
              WHERE operator_id = $1 AND state = 'waiting' AND asked_by = 'agent' AND expires_at > $2) AS approvals,
-            (SELECT COUNT(*) FROM uploads WHERE operator_id = $1 AND status = 'open' AND expires_at > $2) AS uploads",
+            (SELECT COUNT(*) FROM uploads WHERE operator_id = $1 AND status = 'open' AND expires_at > $2) AS uploads,
+            (SELECT COUNT(*) FROM email_changes
+             WHERE operator_id = $1 AND confirmed_at IS NOT NULL AND stopped_at IS NULL AND stop_until > $2) AS addresses",
         operator,
         now
     )

@@ -12,10 +12,11 @@ use types::{OperatorId, Timestamp};
 use super::links::{LinkRefused, NewLink};
 use super::mail::{self, Mail};
 use super::operators::{email_key, mailbox, missing};
+use super::sign_up;
 use crate::query::{Statement, sql, text, tx};
 use crate::row::{Columns as _, Row as _, row, texts};
 use crate::writer::Change;
-use crate::{Accounts, Error, NewJob};
+use crate::{Accounts, Error, NewJob, apps};
 
 /// Change of an address to ask for.
 #[derive(Clone, Debug)]
@@ -215,8 +216,9 @@ impl Accounts<'_> {
             .await
     }
 
-    /// Takes a change back by the link that was mailed to the old address: the account has that again, and every session
-    /// ends, since somebody else may have asked for the change.
+    /// Takes a change back by the link that was mailed to the old address: the account has that again. Every session and app
+    /// ends, and so do the tokens, keys, codes and the payout address that came since, since somebody else may have asked for
+    /// the change.
     pub async fn email_stop(&self, token_hash: [u8; 32], now: Timestamp) -> Result<EmailChanged, Error> {
         self.0
             .write(tx!(async move |cx| {
@@ -224,14 +226,31 @@ impl Accounts<'_> {
                     Ok(change) => change,
                     Err(refused) => return Ok(Change::Undo(EmailChanged::Refused(refused))),
                 };
-                if change.confirmed_at.is_some() && !give(cx, change.operator, &change.old_email).await? {
-                    return Ok(Change::Undo(EmailChanged::Taken));
+                if change.confirmed_at.is_some() {
+                    // Who presses the link reads the old mailbox, so no sign-up that nobody confirmed keeps it.
+                    let (key, mailbox) = (email_key(&change.old_email), mailbox(&change.old_email));
+                    sign_up::delete_stale(cx, Some((key.as_str(), mailbox.as_str())), now).await?;
+                    if !give(cx, change.operator, &change.old_email).await? {
+                        return Ok(Change::Undo(EmailChanged::Taken));
+                    }
                 }
                 for statement in [
                     "UPDATE email_changes SET stopped_at = $2 WHERE operator_id = $1",
                     "DELETE FROM sessions WHERE operator_id = $1 AND created_at <= $2",
                 ] {
                     sql!(statement, change.operator, now).run(cx).await?;
+                }
+                // Whoever asked for the change had a session, and may have made other ways in, and out, since.
+                apps::end_all(cx, apps::Of::Operator(change.operator), now).await?;
+                for statement in [
+                    "DELETE FROM operator_tokens WHERE operator_id = $1 AND created_at >= $2",
+                    "DELETE FROM agent_keys
+                     WHERE created_at >= $2 AND agent_id IN (SELECT id FROM agents WHERE operator_id = $1)",
+                    "DELETE FROM claim_codes WHERE operator_id = $1 AND created_at >= $2 AND used_at IS NULL",
+                    "UPDATE operators SET payout_next_address = NULL, payout_next_at = NULL
+                     WHERE id = $1 AND payout_changed_at >= $2 AND payout_next_at IS NOT NULL",
+                ] {
+                    sql!(statement, change.operator, change.asked_at).run(cx).await?;
                 }
                 Ok(Change::Keep(EmailChanged::Done(change)))
             }))

@@ -226,6 +226,7 @@ async fn find(cx: &mut AnyConnection, typed: TypedCode) -> Result<Result<(Vec<u8
         code_hash,
         now,
     } = typed;
+    operators::lock(cx, operator).await?;
     // The lock makes the count of wrong codes exact.
     if operators::lock_suspended(cx, operator).await? {
         return Ok(Err(TypedCodeRefused::Suspended));

@@ -255,11 +255,15 @@ pub(crate) async fn suspend(
     Ok(())
 }
 
-/// Locks the operator's row until the transaction ends, so that limits counted per operator are exact.
+/// Locks the operator's row until the transaction ends, so that limits counted per operator are exact. An operator whose
+/// account is closed is missing: it gets no agent, key, token or code any more.
 pub(crate) async fn lock(cx: &mut AnyConnection, id: OperatorId) -> Result<(), Error> {
-    let locked = sql!("UPDATE operators SET email = email WHERE id = $1", id)
-        .run(cx)
-        .await?;
+    let locked = sql!(
+        "UPDATE operators SET email = email WHERE id = $1 AND closed_at IS NULL",
+        id
+    )
+    .run(cx)
+    .await?;
     // Without a row there is nothing to lock: the operator does not exist.
     if locked == 0 { Err(missing(id)) } else { Ok(()) }
 }

@@ -265,7 +265,11 @@ impl Accounts<'_> {
 }
 
 /// Deletes the sign-ups made until `stale` and never verified, with their links: of one address and its mailbox, or of all.
-async fn delete_stale(cx: &mut AnyConnection, of: Option<(&str, &str)>, stale: Timestamp) -> Result<u64, Error> {
+pub(super) async fn delete_stale(
+    cx: &mut AnyConnection,
+    of: Option<(&str, &str)>,
+    stale: Timestamp,
+) -> Result<u64, Error> {
     let (email_key, mailbox) = of.unzip();
     // The write locks the rows, so no link is added to them meanwhile.
     let locked = sql!(

@@ -43,6 +43,11 @@ impl Moderation<'_> {
                 }
                 let row = sql!(text!(TAKEDOWN, " WHERE id = $1"), takedown).row(cx).await?;
                 let found = read(&row)?;
+                let is_over = found.at.plus(UNDO_LASTS) <= now;
+                // What was decided at the command line was told at once, and an answer of the owner is not lost.
+                if found.decided_by.is_none() || found.answer.is_some() || is_over {
+                    return Ok(Change::Undo(Undone::Late));
+                }
                 // The letter to the owner is there and nobody has begun it: the jobs say what was told, whatever the
                 // clocks say.
                 let unsent = sql!(

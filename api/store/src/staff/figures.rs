@@ -103,7 +103,8 @@ impl Staff<'_> {
                                 AS wallet,
                             CAST(COALESCE(SUM(CASE WHEN paid_with <> 'given' THEN fee ELSE 0 END), 0) AS BIGINT) AS fee,
                             CAST(COALESCE(SUM(CASE WHEN paid_with = 'given' THEN 1 ELSE 0 END), 0) AS BIGINT) AS trials
-                     FROM sales WHERE sold_at >= $1 AND sold_at < $2",
+                     FROM sales
+                     WHERE sold_at >= $1 AND sold_at < $2 AND state NOT IN ('refunded', 'trial_refunded')",
                     from,
                     to
                 )

@@ -99,6 +99,15 @@ fn matters(open: OpenMatters) -> Vec<OpenMatter> {
             "Complete or cancel it, or wait until its time is over.",
             "/console/datasets",
         ),
+        (
+            open.addresses,
+            [
+                "change of the e-mail address can still be taken back",
+                "changes of the e-mail address can still be taken back",
+            ],
+            "The old address has seven days for that.",
+            "/console/settings",
+        ),
     ];
     all.into_iter()
         .filter(|(count, ..)| *count > 0)

@@ -31,7 +31,10 @@ const SEARCHED_CHARS: usize = 300;
 pub(super) async fn of(cx: &Cx, id: ReportId) -> Result<Option<ReportCase>, ApiError> {
     let store = &cx.app.store;
     let moderation = store.moderation();
-    let Some(report) = moderation.report_of(id).await? else {
+    // Nobody judges an own item, or reads who reported it.
+    let by = cx.operator();
+    let found = moderation.report_of(id).await?;
+    let Some(report) = found.filter(|report| report.owner.is_none() || report.owner != by) else {
         return Ok(None);
     };
     let (evidence, buyers, record, history) = tokio::try_join!(

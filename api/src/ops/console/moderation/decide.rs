@@ -5,7 +5,7 @@
 use pages::console::{CaseBuyers, DecisionPage, ReportDecision, ReportDecisionForm, RestorePage};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::{Decided, DecisionLetters, Report, ReportStatus, UNDO_LASTS, Undone, Uphold};
+use store::{Decided, DecisionLetters, Report, ReportStatus, Takedown, UNDO_LASTS, Undone, Uphold};
 use types::vocabulary::TakedownReason;
 use types::{OperatorId, ReportId, TakedownId};
 
@@ -95,9 +95,20 @@ struct DecideReportForm {
     note: String,
 }
 
-async fn the_report(cx: &Cx, report: ReportId) -> Result<Report, ApiError> {
+/// Returns a report that a person may decide: nobody judges an own item.
+async fn the_report(cx: &Cx, report: ReportId, by: OperatorId) -> Result<Report, ApiError> {
     let found = cx.app.store.moderation().report_of(report).await?;
-    found.ok_or_else(|| missing("report"))
+    found
+        .filter(|report| report.owner != Some(by))
+        .ok_or_else(|| missing("report"))
+}
+
+/// Returns a takedown that a person may end, of an item that is not its own.
+async fn the_takedown(cx: &Cx, takedown: TakedownId, by: OperatorId) -> Result<Takedown, ApiError> {
+    let found = cx.app.store.moderation().takedown(takedown).await?;
+    found
+        .filter(|takedown| takedown.owner != by)
+        .ok_or_else(|| missing("takedown"))
 }
 
 /// Returns the page of a report with the decision as it was typed and what is wrong about it.
@@ -112,9 +123,9 @@ async fn again(cx: &Cx, report: ReportId, input: DecideReportForm, error: ApiErr
 
 async fn confirm(cx: Cx, input: DecideReportForm) -> Result<PageResponse, ApiError> {
     // Before the id is parsed: to anybody else, a good id and a bad one must look alike.
-    staff(&cx).await?;
+    let (by, _) = staff(&cx).await?;
     let report: ReportId = id(&input.id, "report")?;
-    let found = the_report(&cx, report).await?;
+    let found = the_report(&cx, report, by).await?;
     // Who comes back by the button of the browser sees what became of the report.
     if found.status != ReportStatus::Open {
         return PageResponse::see(&format!("{PATH}?report={report}"));
@@ -156,8 +167,8 @@ async fn confirm(cx: Cx, input: DecideReportForm) -> Result<PageResponse, ApiErr
 async fn decide(cx: Cx, input: DecideReportForm) -> Result<PageResponse, ApiError> {
     let (by, _) = staff(&cx).await?;
     let report: ReportId = id(&input.id, "report")?;
+    the_report(&cx, report, by).await?;
     if let Err(error) = check_reason("/note", &input.note) {
-        the_report(&cx, report).await?;
         return again(&cx, report, input, error).await;
     }
     let moderation = cx.app.store.moderation();
@@ -220,8 +231,9 @@ struct ModeratedReportPath {
 }
 
 async fn reopen(cx: Cx, input: ModeratedReportPath) -> Result<PageResponse, ApiError> {
-    staff(&cx).await?;
+    let (by, _) = staff(&cx).await?;
     let report: ReportId = id(&input.id, "report")?;
+    the_report(&cx, report, by).await?;
     let moderation = cx.app.store.moderation();
     let opened = moderation.reopen(report, cx.now).await?;
     let opened = opened.ok_or_else(|| missing("report"))?;
@@ -239,10 +251,14 @@ async fn reopen(cx: Cx, input: ModeratedReportPath) -> Result<PageResponse, ApiE
 }
 
 async fn undo(cx: Cx, input: ModeratedReportPath) -> Result<PageResponse, ApiError> {
-    staff(&cx).await?;
+    let (by, _) = staff(&cx).await?;
     let takedown: TakedownId = id(&input.id, "takedown")?;
+    // Of a form that was sent twice, the second finds nothing: the takedown left no trace.
+    if cx.app.store.moderation().takedown(takedown).await?.is_none() {
+        return PageResponse::see(PATH);
+    }
+    the_takedown(&cx, takedown, by).await?;
     match cx.app.store.moderation().undo(takedown, cx.now).await? {
-        // Of a form that was sent twice, the second finds nothing: the takedown left no trace.
         Undone::Done(_) | Undone::Unknown => PageResponse::see(PATH),
         Undone::Late => Err(too_late(
             "the e-mails have left, so the takedown cannot be taken back as if it had not been made; show the item again \
@@ -256,8 +272,9 @@ fn too_late(message: &str) -> ApiError {
 }
 
 async fn weigh(cx: Cx, input: ModeratedReportPath) -> Result<PageResponse, ApiError> {
-    staff(&cx).await?;
+    let (by, _) = staff(&cx).await?;
     let takedown: TakedownId = id(&input.id, "takedown")?;
+    the_takedown(&cx, takedown, by).await?;
     PageResponse::page(&restore_page(&cx, takedown, String::new()).await?)
 }
 
@@ -293,6 +310,7 @@ struct RestoreItemForm {
 async fn restore(cx: Cx, input: RestoreItemForm) -> Result<PageResponse, ApiError> {
     let (by, _) = staff(&cx).await?;
     let takedown: TakedownId = id(&input.id, "takedown")?;
+    the_takedown(&cx, takedown, by).await?;
     if let Err(error) = check_reason("/note", &input.note) {
         let page = RestorePage {
             errors: repairable(error)?,

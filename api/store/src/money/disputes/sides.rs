@@ -198,6 +198,21 @@ impl Money<'_> {
         self.0.all(sql!(statement, operator, before, limit)).await
     }
 
+    /// Returns the disputes that wait for the answer of a seller, the first deadline first, up to `limit`.
+    pub async fn disputes_to_answer(&self, seller: OperatorId, limit: u32) -> Result<Vec<DisputedSale>, Error> {
+        self.0
+            .all(sql!(
+                text!(
+                    DISPUTED,
+                    " WHERE disputes.seller_operator = $1 AND disputes.state = 'open' AND disputes.reply IS NULL
+                      ORDER BY disputes.answer_due, disputes.id LIMIT $2"
+                ),
+                seller,
+                limit
+            ))
+            .await
+    }
+
     /// Returns the disputes that nobody has decided, oldest first, up to `limit`.
     pub async fn disputes_to_decide(&self, limit: u32) -> Result<Vec<DisputedSale>, Error> {
         self.0
