@@ -1,19 +1,35 @@
 // Payments and proofs by a wallet of this browser (EIP-1193). Only pages with something to sign load it.
+// Wallets that announce themselves (EIP-6963), by their ids; one of before is only at `window.ethereum`.
+const announced = new Map();
+addEventListener("eip6963:announceProvider", ({ detail }) => {
+  if (detail?.info?.uuid && detail.provider) announced.set(detail.info.uuid, detail);
+  choices();
+});
+const choice = document.createElement("select");
+choice.className = "input auto";
+choice.setAttribute("aria-label", "Wallet");
+// Two wallets or more are chosen from, beside the first button.
+function choices() {
+  if (announced.size < 2) return;
+  choice.replaceChildren(...[...announced].map(([id, { info }]) => new Option(info.name, id)));
+  if (!choice.isConnected) document.querySelector("[data-pay], [data-sign]")?.before(choice);
+}
+const wallet = () => (announced.get(choice.value) ?? announced.values().next().value)?.provider ?? window.ethereum;
 const status = (button) => document.getElementById(button.dataset.said);
 const hex = (bytes) => "0x" + Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
 const wait = (seconds) => new Promise((done) => { setTimeout(done, seconds * 1000); });
 const reason = (error) => error?.code === 4001 ? "You said no in the wallet. Nothing was sent." : `The wallet says: ${error?.message ?? error}`;
 
 async function connected() {
-  if (!window.ethereum) throw new Error("this browser has no wallet; use another one, or hand the call to an agent");
-  const [from] = await window.ethereum.request({ method: "eth_requestAccounts" });
+  if (!wallet()) throw new Error("this browser has no wallet; use another one, or hand the call to an agent");
+  const [from] = await wallet().request({ method: "eth_requestAccounts" });
   return from;
 }
 
 async function switched(chain) {
   const chainId = "0x" + chain.toString(16);
   // A wallet refuses to sign for another chain than the one it shows. One that knows no chains signs at once.
-  await window.ethereum.request({ method: "wallet_switchEthereumChain", params: [{ chainId }] }).catch((error) => {
+  await wallet().request({ method: "wallet_switchEthereumChain", params: [{ chainId }] }).catch((error) => {
     if (error?.code === 4001) throw error;
   });
 }
@@ -45,7 +61,7 @@ async function signed(terms) {
     domain: { name: accepted.extra.name, version: accepted.extra.version, chainId: chain, verifyingContract: accepted.asset },
     message: authorization,
   };
-  const signature = await window.ethereum.request({ method: "eth_signTypedData_v4", params: [from, JSON.stringify(typed)] });
+  const signature = await wallet().request({ method: "eth_signTypedData_v4", params: [from, JSON.stringify(typed)] });
   return btoa(JSON.stringify({ x402Version: 2, resource: terms.resource, accepted, payload: { signature, authorization } }));
 }
 
@@ -126,7 +142,7 @@ async function prove(button) {
     const from = await connected();
     const message = document.getElementById(button.dataset.message).textContent;
     const params = [hex(new TextEncoder().encode(message)), from];
-    document.getElementById(button.dataset.sign).value = await window.ethereum.request({ method: "personal_sign", params });
+    document.getElementById(button.dataset.sign).value = await wallet().request({ method: "personal_sign", params });
     say("Signed. Send the form.");
   } catch (error) {
     say(reason(error));
@@ -161,3 +177,4 @@ for (const watch of document.querySelectorAll("[data-watch]")) {
   };
   const timer = setInterval(() => { if (rounds > 0) look(); else clearInterval(timer); }, 5000);
 }
+dispatchEvent(new Event("eip6963:requestProvider"));

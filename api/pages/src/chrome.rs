@@ -204,14 +204,22 @@ impl PageLayout {
     /// Returns the longest of those addresses that lead to the page or to one above it.
     fn here(&self, hrefs: impl Iterator<Item = &'static str>) -> Option<&'static str> {
         let place = match self.place() {
-            // What waits for a yes, and what was bought, are matters of money.
-            place if covers("/console/approvals", place) || covers("/console/receipts", place) => "/console/money",
+            // What waits for a yes, what was bought, and what is disputed are matters of money.
+            place if lies_below(&["/console/approvals", "/console/receipts"], place) => "/console/money",
+            place if lies_below(&["/console/disputes", "/console/sales"], place) => "/console/money",
+            place if lies_below(&["/console/reports", "/console/takedowns"], place) => "/console/moderation",
+            place if covers("/console/invitations", place) => "/console/operators",
+            place if covers("/console/login", place) => "/console/agents",
             place if covers("/units", place) => "/knowledge",
             place => place,
         };
         // `/console` is above every page of the console. Only the longest match is the place.
         hrefs.filter(|href| covers(href, place)).max_by_key(|href| href.len())
     }
+}
+
+fn lies_below(addresses: &[&str], path: &str) -> bool {
+    addresses.iter().any(|address| covers(address, path))
 }
 
 /// Returns true if a path is an address or lies below it.

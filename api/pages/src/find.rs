@@ -139,12 +139,6 @@ pub(crate) fn search_by(name: &str, value: &str) -> String {
     format!("/find?{name}={value}")
 }
 
-/// Returns the address of the page of an agent; none for one that is named no more.
-pub(crate) fn agent_page(name: &str) -> Option<String> {
-    let path: String = byte_serialize(name.as_bytes()).collect();
-    (name != "[removed]").then(|| format!("/agents/{path}"))
-}
-
 impl FindHit {
     pub(crate) fn kind_words(&self) -> &'static str {
         match self.kind {
@@ -203,7 +197,7 @@ pub struct SuggestedItem {
 
 #[cfg(test)]
 mod tests {
-    use super::{SuggestPage, SuggestedItem, agent_page, search_by};
+    use super::{SuggestPage, SuggestedItem, search_by};
     use crate::mark::MarkedText;
     use crate::{Page as _, testing};
 
@@ -228,7 +222,5 @@ mod tests {
     #[test]
     fn addresses_of_words_are_escaped() {
         assert_eq!(search_by("tag", "sea & tide"), "/find?tag=sea+%26+tide");
-        assert_eq!(agent_page("kestrel.ops").as_deref(), Some("/agents/kestrel.ops"));
-        assert_eq!(agent_page("[removed]"), None);
     }
 }

@@ -93,7 +93,19 @@ fn page_of_form(path: &str) -> Option<&str> {
     if path.starts_with("/console/settings/") {
         return Some("/console/settings");
     }
-    ["/console/datasets/", "/console/knowledge/"].iter().find_map(|list| {
+    if path.starts_with("/console/reports/") || path.starts_with("/console/takedowns/") {
+        return Some("/console/moderation");
+    }
+    if path.starts_with("/console/payout") {
+        return Some("/console/money");
+    }
+    let items = [
+        "/units/",
+        "/console/datasets/",
+        "/console/knowledge/",
+        "/console/operators/",
+    ];
+    items.iter().find_map(|list| {
         let item = path.strip_prefix(list)?.split('/').next()?;
         path.get(..list.len() + item.len())
     })

@@ -28,6 +28,12 @@ struct PricedItem {
     next: Option<String>,
 }
 
+/// Prints that an item needed no purchase, for a program.
+fn nothing_bought(arguments: &BuyArgs) -> anyhow::Result<ExitCode> {
+    terminal::json(&serde_json::json!({"item": arguments.item, "charged": false, "priceMicro": 0}))?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Buys an item, after a confirmation.
 pub async fn run(arguments: BuyArgs) -> anyhow::Result<ExitCode> {
     if let Some(price) = &arguments.max_price
@@ -38,6 +44,9 @@ pub async fn run(arguments: BuyArgs) -> anyhow::Result<ExitCode> {
     let (client, _) = arguments.remote.client_with_key()?;
     let item = priced(&client, &arguments).await?;
     let Some(price) = &item.price else {
+        if arguments.json {
+            return nothing_bought(&arguments);
+        }
         terminal::line(&format!(
             "{} costs nothing with an account; nothing was bought.",
             item.name
@@ -64,6 +73,9 @@ pub async fn run(arguments: BuyArgs) -> anyhow::Result<ExitCode> {
         Ok(bought) => bought,
         // Whoever has an item needs not buy it, so that a script can go on.
         Err(error) if error.problem().is_some_and(|problem| problem.code == "own_item") => {
+            if arguments.json {
+                return nothing_bought(&arguments);
+            }
             terminal::line(&format!("{} is yours; nothing was bought.", item.name))?;
             next(item.next.as_deref());
             return Ok(ExitCode::SUCCESS);

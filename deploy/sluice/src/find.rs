@@ -13,6 +13,10 @@ use crate::cli::{HitKind, HitPrice, ListArgs, SearchArgs};
 use crate::terminal::{self, cut, shown};
 use crate::{exit, grid};
 
+/// Most hits that a search lists.
+const MAX_HITS: usize = 50;
+/// Most datasets that are listed.
+const MAX_LISTED: usize = 1_000;
 /// Most characters of a title in a list.
 const MAX_TITLE_CHARS: usize = 48;
 
@@ -84,7 +88,7 @@ fn hit_lines(hits: &Hits) -> Vec<String> {
     let heads = ["kind", "name", "title", "price", ""].map(str::to_owned);
     let rows: Vec<Vec<String>> = hits.items.iter().map(hit_row).collect();
     let mut lines = grid::lines(&heads, &rows, |_| false);
-    lines.push(counted(hits.items.len(), hits.total));
+    lines.push(counted(hits.items.len(), hits.total, MAX_HITS));
     lines
 }
 
@@ -137,7 +141,7 @@ fn project_lines(page: &ProjectPage) -> Vec<String> {
     let heads = ["name", "title", "records", "version", "price", "last merged"].map(str::to_owned);
     let rows: Vec<Vec<String>> = page.items.iter().map(project_row).collect();
     let mut lines = grid::lines(&heads, &rows, |column| matches!(column, 2 | 3));
-    lines.push(counted(page.items.len(), page.total));
+    lines.push(counted(page.items.len(), page.total, MAX_LISTED));
     lines
 }
 
@@ -166,9 +170,9 @@ pub(crate) fn project_price(project: &Project) -> String {
     }
 }
 
-/// Returns the line about how many of all are listed.
-fn counted(listed: usize, total: u64) -> String {
-    let more = if (listed as u64) < total {
+/// Returns the line about how many of all are listed, of `most` at a time.
+fn counted(listed: usize, total: u64, most: usize) -> String {
+    let more = if (listed as u64) < total && listed < most {
         "; --limit lists more"
     } else {
         ""

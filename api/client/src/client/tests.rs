@@ -100,7 +100,7 @@ fn a_rule_that_the_sentence_says_is_said_once() {
             {"path": "/limit", "problem": "must be at most 1000"},
         ],
     });
-    let problem = crate::ServiceProblem::new(400, None, body.to_string().as_bytes());
+    let problem = ServiceProblem::new(400, None, body.to_string().as_bytes());
     assert_eq!(
         problem.to_string(),
         "400 invalid_request: `/sql` is refused: it is no SELECT (/limit: must be at most 1000)"

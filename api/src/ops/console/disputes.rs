@@ -148,7 +148,8 @@ async fn list(cx: Cx, input: DisputesPageQuery) -> Result<PageResponse, ApiError
     let next = take_page(&mut found, PAGE_ROWS).map(|last| format!("{LIST}?cursor={}", last.dispute.id));
     let to_decide = if before.is_none() && disputes::is_administrator(&cx).await? {
         let open = cx.app.store.money().disputes_to_decide(TO_DECIDE).await?;
-        let views = open.into_iter().map(|found| view(found, DisputeReader::Administrator));
+        let others = open.into_iter().filter(|found| found.side_of(operator).is_none());
+        let views = others.map(|found| view(found, DisputeReader::Administrator));
         Some(views.collect())
     } else {
         None

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use api::rules::letters::{self, LetterPayload};
 use serde_json::{Value, json};
 use store::{Invitation, StaffAccount, Store};
@@ -83,8 +83,10 @@ async fn named(store: &Store, text: &str) -> anyhow::Result<OperatorId> {
         return Ok(id);
     }
     let found = store.operator_by_email(text).await?;
-    let found = found.with_context(|| {
-        format!("`{text}` is neither the id nor the e-mail address of an operator; `sluice admin operator find` looks for one")
+    let found = found.ok_or_else(|| {
+        Missing(format!(
+            "`{text}` is neither the id nor the e-mail address of an operator; `sluice admin operator find` looks for one"
+        ))
     })?;
     Ok(found.id)
 }
@@ -138,7 +140,7 @@ fn shown(at: Option<Timestamp>) -> Option<String> {
 async fn show(store: &Store, clock: &Arc<dyn Clock>, operator: &str) -> anyhow::Result<()> {
     let operator = named(store, operator).await?;
     let found = store.staff().account(operator).await?;
-    let found = found.with_context(|| format!("there is no operator `{operator}`"))?;
+    let found = found.ok_or_else(|| Missing(format!("there is no operator `{operator}`")))?;
     let agents = store.accounts().agents_of(operator, clock.now()).await?;
     let items = store.staff().items_of(operator, MAX_SHOWN).await?;
     let takedowns = store.moderation().takedowns_of(operator, MAX_SHOWN).await?;

@@ -79,7 +79,7 @@ fn matters(open: OpenMatters) -> Vec<OpenMatter> {
             open.disputes,
             ["dispute is open", "disputes are open"],
             "A dispute ends with its decision.",
-            "/console/money",
+            "/console/disputes",
         ),
         (
             open.payments,

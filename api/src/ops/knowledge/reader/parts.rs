@@ -7,13 +7,13 @@ use std::collections::HashMap;
 
 use pages::{NearItem, ScoreView, UnitFacts, UnitMark, UnitPrice, UnitStep, UnitVersion};
 use search::{SearchFilter, SearchMode, SearchOrder, SearchQuery};
-use store::{Access, Project, Unit, UnitStatus, VersionLine, WrittenMark};
+use store::{Access, Project, Unit, VersionLine, WrittenMark};
 use types::UnitId;
 use types::money::MicroUsdc;
 use types::unit::{Judge, ReviewEntry, UnitScores};
 use types::vocabulary::{ItemKind, JudgeKind, ReviewStep, StepOutcome};
 
-use super::super::page::{reason, state};
+use super::super::page::{reason, state, version_state};
 use super::super::view::is_locked;
 use crate::call::cx::Cx;
 use crate::error::ApiError;
@@ -51,7 +51,12 @@ pub(super) fn facts(unit: &Unit, is_own: bool) -> UnitFacts {
         agent: unit.agent_name.clone(),
         version: unit.number.map(Into::into),
         state: state(shown),
-        reason: reason(unit),
+        // What is said of a takedown is for the owner; a buyer who keeps reading is told only that.
+        reason: if is_own || shown != ShownStatus::TakenDown {
+            reason(unit)
+        } else {
+            Some("It was taken down after a report. You bought it, and keep reading it.".to_owned())
+        },
         newer: latest.map(|latest| format!("/units/{latest}")),
         price: price(chain.price_micro),
         is_on_sale: is_published && is_locked(chain.price_micro),
@@ -78,13 +83,7 @@ pub(super) fn score((scores, judge): &(UnitScores, Judge)) -> ScoreView {
 
 /// Returns a version of the list.
 pub(super) fn line(line: &VersionLine, here: UnitId) -> UnitVersion {
-    let state = match line.status {
-        UnitStatus::Queued => state(ShownStatus::Queued),
-        UnitStatus::Waiting => state(ShownStatus::Waiting),
-        UnitStatus::Rejected => state(ShownStatus::Rejected),
-        UnitStatus::Published => state(ShownStatus::Published),
-        UnitStatus::Superseded => state(ShownStatus::Superseded),
-    };
+    let state = version_state(line.status);
     UnitVersion {
         href: format!("/units/{}", line.id),
         version: line.number.map(Into::into),
