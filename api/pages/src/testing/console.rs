@@ -1,9 +1,7 @@
 //! Samples of the pages of the console.
 
-use types::SaleId;
-
 use super::checkout::spent;
-use super::{Book, NOW, Texts, agents, ago, ahead, collectors, owner, person, publish};
+use super::{Book, Texts, agents, ago, ahead, collectors, owner, person, publish};
 use crate::console::{
     AccountView, ActivityPage, ActivityRow, AgentsPage, AppRow, AppsPage, ChangeActor, ConsoleDatasetPage,
     ContributionPage, ContributionRow, ContributionState, ContributionsPage, DatasetFacts, DatasetRow, DatasetsPage,

@@ -128,6 +128,7 @@ fn payouts() -> Vec<PayoutRow> {
 
 fn money(texts: &Texts) -> MoneyPage {
     MoneyPage {
+        disputes: super::disputes::some(texts),
         chrome: person("/console/money", texts, 3),
         credits: credits(),
         spent: SpentMoney {

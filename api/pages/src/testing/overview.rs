@@ -40,10 +40,10 @@ fn overview(texts: &Texts) -> OverviewPage {
                 ahead(1_312),
             ),
             Attention::payout(MicroUsdc(2_060_000), NOW),
-            Attention::takedown("unit", &texts.text, "copyright", ago(1_700)),
+            Attention::takedown(&texts.text, "copyright", ago(1_700)),
             Attention::rejected(ID, "sea-surface-temp", &texts.text, ago(38)),
             Attention::dead(ID, "sea-surface-temp", ago(240)),
-            Attention::reports(3, ago(600)),
+            Attention::reports(3, 1, ago(600)),
             Attention::letter("the server refused the address", ago(40)),
         ],
         also: vec![

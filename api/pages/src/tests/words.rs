@@ -1,3 +1,5 @@
+use types::vocabulary::StaffRole;
+
 use crate::console::{ActivityRow, Attention, ChangeActor, ContributionRow, ContributionState};
 use crate::number::{counted, grouped, price, size};
 use crate::testing::samples;
