@@ -12,10 +12,10 @@ const OWN = 1_000_000_000;
 /** The preferences. */
 const PREFERENCES = {
   'ui.prefersReducedMotion': 1,
-  // Without a screen no window is the active one, and elements are focused all the same.
-  'focusmanager.testmode': true,
   // A document that comes back from memory never loads, for which Playwright waits.
   'browser.sessionhistory.max_total_viewers': 0,
+  // The list of files that were saved would take the focus from the document.
+  'browser.download.alwaysOpenPanel': false,
   // Firefox calls no host of its own.
   'browser.safebrowsing.downloads.enabled': false,
   'browser.safebrowsing.malware.enabled': false,
