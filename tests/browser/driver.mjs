@@ -1,4 +1,4 @@
-// Drives Chromium or Firefox for one test: reads a command a line from the input, writes an answer a line to the output.
+// Drives Chromium or Firefox for one test: reads a command a line, writes an answer a line.
 //
 // A command is `{"id": 7, "do": "click", "page": 1, …}`, its answer `{"id": 7, "value": …}` or `{"id": 7, "error": …}`.
 // The arguments are the folder that tests/components/browser.sh prints, and `chromium` or `firefox`.
@@ -39,10 +39,12 @@ const profile = await mkdtemp(path.join(tmpdir(), 'sluice-browser-'));
 const people = new Map();
 const pages = new Map();
 const sites = [];
-/** The browser, and what gives a page the colours that its person prefers. */
+/** The browser, what gives a page the colours that its person prefers, and what gives it the focus. */
 let browser;
 let show;
+let focus;
 let last = 0;
+let front;
 let isEnding = false;
 
 async function startChromium(env) {
@@ -50,6 +52,8 @@ async function startChromium(env) {
   return {
     browser: await chromium.launch({ executablePath: path.join(folder, 'chromium'), args: FLAGS, env }),
     show: ({ page, dark }) => page.emulateMedia({ colorScheme: dark ? 'dark' : 'light' }),
+    // Each page has it anyway.
+    focus: async () => {},
   };
 }
 
@@ -179,7 +183,11 @@ const commands = {
   submit: (command) => visit(pages.get(command.page), () => element(command).click()),
   enter: ({ page, key }) => visit(pages.get(page), () => pages.get(page).page.keyboard.press(key)),
   click: (command) => element(command).click(),
-  fill: (command) => element(command).fill(command.with),
+  async fill(command) {
+    await element(command).fill(command.with);
+    // Firefox has the text from a script, and so does not tell of the change when the focus goes on.
+    if (name === 'firefox') await element(command).dispatchEvent('change');
+  },
   async pick(command) {
     await element(command).selectOption(command.with);
   },
@@ -271,6 +279,16 @@ const commands = {
   },
 };
 
+/** Runs a command, in the window that a person would have clicked before. */
+async function run(what, command) {
+  if (!(what in commands)) throw new Error(`there is no command ${what}`);
+  if (command.page !== front && pages.has(command.page)) {
+    front = command.page;
+    await focus(pages.get(front));
+  }
+  return commands[what](command);
+}
+
 /** The value of a command, or an error when it takes too long. */
 async function within(command) {
   let timer;
@@ -294,7 +312,7 @@ try {
   // Why a folder of its own: browsers write below HOME, which the tests leave alone.
   const env = { ...process.env, HOME: profile, XDG_CONFIG_HOME: profile, XDG_CACHE_HOME: profile };
   const start = { chromium: startChromium, firefox: (env) => startFirefox(folder, require, env) }[name];
-  ({ browser, show } = await start(env));
+  ({ browser, show, focus } = await start(env));
 } catch (error) {
   process.stderr.write(`${error.message}\n`);
   await end(1);
@@ -304,7 +322,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   const { id, do: what, ...command } = JSON.parse(line);
   let answer;
   try {
-    answer = { id, value: (await within(commands[what](command))) ?? null };
+    answer = { id, value: (await within(run(what, command))) ?? null };
   } catch (error) {
     answer = { id, error: `${error.message ?? error}` };
   }

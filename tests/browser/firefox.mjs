@@ -55,8 +55,8 @@ function asker(socket, send) {
 }
 
 /**
- * Answers Playwright's command about colours for it; all else goes to Firefox as it is. `scripts` says if the documents of the tab
- * that the command names may run scripts.
+ * Answers Playwright's command about colours in the place of Firefox, which gets all others. `scripts` says if the documents
+ * of the tab that the command names may run scripts.
  */
 function answerColours(WebSocket, scripts) {
   const { send } = WebSocket.prototype;
@@ -92,7 +92,7 @@ function answerColours(WebSocket, scripts) {
   };
 }
 
-/** Starts the Firefox of `folder`; returns it, and what gives a page its colours. */
+/** Starts the Firefox of `folder`; returns it, what gives a page its colours, and what gives it the focus. */
 export async function start(folder, require, env) {
   const { firefox } = require('playwright-core');
   let hasScripts = true;
@@ -111,5 +111,6 @@ export async function start(folder, require, env) {
       hasScripts = scripts;
       await page.emulateMedia({ colorScheme: dark ? 'dark' : 'light' });
     },
+    focus: ({ page }) => page.bringToFront(),
   };
 }
