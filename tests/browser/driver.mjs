@@ -1,7 +1,7 @@
-// Drives Chromium for one test: reads a command a line from the input, writes an answer a line to the output.
+// Drives Chromium or Firefox for one test: reads a command a line, writes an answer a line.
 //
 // A command is `{"id": 7, "do": "click", "page": 1, …}`, its answer `{"id": 7, "value": …}` or `{"id": 7, "error": …}`.
-// The only argument is the folder that tests/components/browser.sh prints.
+// The arguments are the folder that tests/components/browser.sh prints, and `chromium` or `firefox`.
 //
 // Invariant: every wait is for a condition and has a limit. The browser ends with this process, and this process with
 // its input.
@@ -12,6 +12,7 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { start as startFirefox } from './firefox.mjs';
 
 /** The longest wait for an element, a page or an answer, in milliseconds. */
 const PATIENCE = 30_000;
@@ -30,18 +31,31 @@ const FLAGS = [
 /** The rules that pages are judged by. */
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 
-const folder = process.argv[2];
+const [folder, name] = process.argv.slice(2);
 const require = createRequire(path.join(folder, 'index.js'));
-const { chromium } = require('playwright-core');
 const axe = require('axe-core').source;
 
 const profile = await mkdtemp(path.join(tmpdir(), 'sluice-browser-'));
 const people = new Map();
 const pages = new Map();
 const sites = [];
+/** The browser, what gives a page the colours that its person prefers, and what gives it the focus. */
 let browser;
+let show;
+let focus;
 let last = 0;
+let front;
 let isEnding = false;
+
+async function startChromium(env) {
+  const { chromium } = require('playwright-core');
+  return {
+    browser: await chromium.launch({ executablePath: path.join(folder, 'chromium'), args: FLAGS, env }),
+    show: ({ page, dark }) => page.emulateMedia({ colorScheme: dark ? 'dark' : 'light' }),
+    // Each page has it anyway.
+    focus: async () => {},
+  };
+}
 
 /** What went wrong on a page, in the order of its happening. */
 function listen(entry) {
@@ -53,7 +67,16 @@ function listen(entry) {
     if (message.type() !== 'error' && message.type() !== 'warning') return;
     if (!isOwn) complaints.push(`console: ${message.text()} (${from})`);
   });
-  page.on('pageerror', (error) => complaints.push(`script: ${error.message}`));
+  page.on('pageerror', ({ message }) => {
+    // So Firefox tells what the policy refuses.
+    const isPolicy = message.startsWith('The page’s settings blocked');
+    complaints.push(isPolicy ? `console: Content Security Policy: ${message}` : `script: ${message}`);
+  });
+  page.on('response', (response) => {
+    // The console of Chromium has these, that of Firefox has not.
+    const isMissing = response.status() >= 400 && !visited.has(response.url());
+    if (name === 'firefox' && isMissing) complaints.push(`resource: ${response.status()} ${response.url()}`);
+  });
   page.on('dialog', (dialog) => {
     complaints.push(`dialog: ${dialog.message()}`);
     dialog.dismiss().catch(() => {});
@@ -80,12 +103,14 @@ function element({ page, label, role, name, text, css }) {
 }
 
 /** The answer that a visit ends with, redirects followed. */
-async function visit(page, begin) {
+async function visit(entry, begin) {
+  const { page } = entry;
   const isLast = (response) =>
     response.request().isNavigationRequest() &&
     response.frame() === page.mainFrame() &&
     !(response.status() >= 300 && response.status() < 400);
   const [response] = await Promise.all([page.waitForResponse(isLast), page.waitForEvent('load'), begin()]);
+  await show(entry);
   return { status: response.status(), url: page.url(), headers: await response.allHeaders() };
 }
 
@@ -124,34 +149,45 @@ const commands = {
       javaScriptEnabled: scripts,
     });
     context.setDefaultTimeout(PATIENCE);
-    people.set(++last, context);
+    people.set(++last, { context, dark, scripts });
     return last;
   },
   async page({ person }) {
-    const page = await people.get(person).newPage();
-    const entry = { page, origin: '', complaints: [], requests: [], visited: new Set() };
+    const { context, dark, scripts } = people.get(person);
+    const page = await context.newPage();
+    const entry = { page, dark, scripts, origin: '', complaints: [], requests: [], visited: new Set() };
+    await show(entry);
     listen(entry);
     pages.set(++last, entry);
     return last;
   },
-  cookies: ({ person }) => people.get(person).cookies(),
-  cookie: ({ person, cookie }) => people.get(person).addCookies([cookie]),
+  cookies: ({ person }) => people.get(person).context.cookies(),
+  cookie: ({ person, cookie }) => people.get(person).context.addCookies([cookie]),
 
   async goto({ page, url }) {
-    const response = await pages.get(page).page.goto(url, { waitUntil: 'load' });
-    return { status: response.status(), url: pages.get(page).page.url(), headers: await response.allHeaders() };
+    const entry = pages.get(page);
+    const response = await entry.page.goto(url, { waitUntil: 'load' });
+    await show(entry);
+    return { status: response.status(), url: entry.page.url(), headers: await response.allHeaders() };
   },
   /** What a click, or a key, has the browser save: its name, and its bytes in base64. */
   async download(command) {
     const where = pages.get(command.page).page;
     const begin = () => (command.key === undefined ? element(command).click() : where.keyboard.press(command.key));
     const [saved] = await Promise.all([where.waitForEvent('download'), begin()]);
-    return { name: saved.suggestedFilename(), base64: (await readFile(await saved.path())).toString('base64') };
+    const base64 = (await readFile(await saved.path())).toString('base64');
+    // Otherwise the next one of this name gets another, in Firefox.
+    await saved.delete();
+    return { name: saved.suggestedFilename(), base64 };
   },
-  submit: (command) => visit(pages.get(command.page).page, () => element(command).click()),
-  enter: ({ page, key }) => visit(pages.get(page).page, () => pages.get(page).page.keyboard.press(key)),
+  submit: (command) => visit(pages.get(command.page), () => element(command).click()),
+  enter: ({ page, key }) => visit(pages.get(page), () => pages.get(page).page.keyboard.press(key)),
   click: (command) => element(command).click(),
-  fill: (command) => element(command).fill(command.with),
+  async fill(command) {
+    await element(command).fill(command.with);
+    // Firefox has the text from a script, and so does not tell of the change when the focus goes on.
+    if (name === 'firefox') await element(command).dispatchEvent('change');
+  },
   async pick(command) {
     await element(command).selectOption(command.with);
   },
@@ -198,9 +234,10 @@ const commands = {
   },
   /** Shows the same document at another width and in other colours. */
   async look({ page, width, dark }) {
-    const where = pages.get(page).page;
-    await where.setViewportSize({ width, height: 900 });
-    await where.emulateMedia({ colorScheme: dark ? 'dark' : 'light' });
+    const entry = pages.get(page);
+    await entry.page.setViewportSize({ width, height: 900 });
+    entry.dark = dark;
+    await show(entry);
   },
   async axe({ page }) {
     const where = pages.get(page).page;
@@ -242,6 +279,16 @@ const commands = {
   },
 };
 
+/** Runs a command, in the window that a person would have clicked before. */
+async function run(what, command) {
+  if (!(what in commands)) throw new Error(`there is no command ${what}`);
+  if (command.page !== front && pages.has(command.page)) {
+    front = command.page;
+    await focus(pages.get(front));
+  }
+  return commands[what](command);
+}
+
 /** The value of a command, or an error when it takes too long. */
 async function within(command) {
   let timer;
@@ -262,19 +309,20 @@ async function end(status) {
 }
 
 try {
-  // Why a folder of its own: Chromium writes below HOME, which the tests leave alone.
+  // Why a folder of its own: browsers write below HOME, which the tests leave alone.
   const env = { ...process.env, HOME: profile, XDG_CONFIG_HOME: profile, XDG_CACHE_HOME: profile };
-  browser = await chromium.launch({ executablePath: path.join(folder, 'chromium'), args: FLAGS, env });
+  const start = { chromium: startChromium, firefox: (env) => startFirefox(folder, require, env) }[name];
+  ({ browser, show, focus } = await start(env));
 } catch (error) {
   process.stderr.write(`${error.message}\n`);
   await end(1);
 }
 browser.on('disconnected', () => end(1));
 for await (const line of createInterface({ input: process.stdin })) {
-  const { id, do: name, ...command } = JSON.parse(line);
+  const { id, do: what, ...command } = JSON.parse(line);
   let answer;
   try {
-    answer = { id, value: (await within(commands[name](command))) ?? null };
+    answer = { id, value: (await within(run(what, command))) ?? null };
   } catch (error) {
     answer = { id, error: `${error.message ?? error}` };
   }

