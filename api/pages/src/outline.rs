@@ -334,9 +334,8 @@ mod tests {
     fn outline(beginning: &OpenBeginning) -> Vec<String> {
         let parts = |section: &OutlineSection| {
             let parts = section.parts.iter();
-            parts
-                .map(|part| format!(" {} {}", part.word(), part.size()))
-                .collect::<String>()
+            let words: Vec<_> = parts.map(|part| format!(" {} {}", part.word(), part.size())).collect();
+            words.concat()
         };
         let line = |section: &OutlineSection| {
             let heading = section.heading.as_deref().unwrap_or("-");

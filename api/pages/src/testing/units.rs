@@ -29,9 +29,12 @@ pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     book.add("unit-own", &own(texts))?;
     book.add("unit-appealed", &appealed(texts))?;
     book.add("unit-down", &down(texts))?;
-    book.add("console-library", &library(texts, reader_of_unit(texts)))?;
-    book.add("console-library-dataset", &library(texts, reader_of_dataset(texts)))?;
-    book.add("console-library-gone", &library(texts, gone(texts)))
+    book.add("console-library", &library(texts, Some(reader_of_unit(texts))))?;
+    book.add(
+        "console-library-dataset",
+        &library(texts, Some(reader_of_dataset(texts))),
+    )?;
+    book.add("console-library-gone", &library(texts, Some(gone(texts))))
 }
 
 pub(super) fn add_empty(book: &mut Book) -> Result<(), Error> {
@@ -368,16 +371,16 @@ fn reader(texts: &Texts, content: LibraryContent) -> LibraryReader {
     }
 }
 
-fn reader_of_unit(texts: &Texts) -> Option<LibraryReader> {
+fn reader_of_unit(texts: &Texts) -> LibraryReader {
     let mut text = LibraryText::of(&markdown(texts), &person("/console/library", texts, 0));
     text.source.clone_from(&texts.text);
     text.score = Some(86);
     text.confirmed = 11;
     text.doubted = 1;
-    Some(reader(texts, LibraryContent::Unit(text)))
+    reader(texts, LibraryContent::Unit(text))
 }
 
-fn reader_of_dataset(texts: &Texts) -> Option<LibraryReader> {
+fn reader_of_dataset(texts: &Texts) -> LibraryReader {
     let dataset = LibraryDataset {
         slug: "tide-levels".to_owned(),
         version: Version(62),
@@ -386,14 +389,14 @@ fn reader_of_dataset(texts: &Texts) -> Option<LibraryReader> {
         newest_records: 18_240,
         price: PRICE,
     };
-    Some(reader(texts, LibraryContent::Dataset(dataset)))
+    reader(texts, LibraryContent::Dataset(dataset))
 }
 
-fn gone(texts: &Texts) -> Option<LibraryReader> {
+fn gone(texts: &Texts) -> LibraryReader {
     let closed = LibraryContent::Closed("It is taken down or deleted. Your receipt stays.");
-    Some(LibraryReader {
+    LibraryReader {
         title: String::new(),
         license: String::new(),
         ..reader(texts, closed)
-    })
+    }
 }
