@@ -256,6 +256,7 @@ pub(crate) fn or_empty(row: &AnyRow, column: &'static str) -> Result<String, Err
 
 /// Returns true if the column has a value.
 pub(crate) fn is_set(row: &AnyRow, column: &'static str) -> Result<bool, Error> {
+    let column = name_of(column);
     let value = row.try_get_raw(column).map_err(|error| Error::Malformed {
         column,
         problem: error.to_string(),

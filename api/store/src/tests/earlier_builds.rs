@@ -3,7 +3,7 @@
 use super::*;
 
 /// Statements that undo the migrations from 8 on, which both engines take.
-const UNDO_ACCOUNTS_AND_FLOW: [&str; 180] = [
+const UNDO_ACCOUNTS_AND_FLOW: [&str; 181] = [
     "DROP INDEX disputes_of_seller",
     "DROP INDEX disputes_of_buyer",
     "ALTER TABLE disputes DROP COLUMN seller_operator",
@@ -38,6 +38,7 @@ const UNDO_ACCOUNTS_AND_FLOW: [&str; 180] = [
     "ALTER TABLE reports DROP COLUMN decided_by",
     "DELETE FROM _sqlx_migrations WHERE version = 36",
     "DROP TABLE email_changes",
+    "DROP INDEX comments_of_operator",
     "DROP INDEX sales_of_item_by_time",
     "DROP INDEX sales_of_seller_by_id",
     "ALTER TABLE operators DROP COLUMN profile_hidden",
