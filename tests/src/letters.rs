@@ -101,9 +101,6 @@ fn part(body: &str, kind: &str) -> String {
 
 fn is_boundary(line: &str) -> bool {
     let rest = line.strip_prefix("--").unwrap_or_default();
-    rest.len() >= 40
-        && rest
-            .trim_end_matches('-')
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric())
+    let random = rest.trim_end_matches('-');
+    rest.len() >= 40 && !random.is_empty() && random.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
