@@ -24,7 +24,7 @@ pub struct KeptFormPage {
 
 impl KeptFormPage {
     /// Returns true if the browser has a session, so that the form can be sent again at once.
-    fn may_send(&self) -> bool {
+    fn has_token(&self) -> bool {
         !self.chrome.form_token.is_empty()
     }
 

@@ -38,7 +38,8 @@ pub mod moderation;
 pub mod money;
 pub mod money_check;
 pub mod money_model;
-pub mod money_usage;
+pub mod money_usage,
+                the_journal_is_final;
 pub mod outcomes;
 pub mod payments;
 pub mod payouts;
@@ -187,7 +188,7 @@ macro_rules! store_suite {
                 what_is_not_sold_is_not_charged, credits_pay_the_price_now,
                 given_credits_pay_trial_sales_only, a_balance_is_spent_once, a_reference_is_one_grant,
                 a_share_is_released_once, a_refund_takes_everything_back, a_dispute_can_end_for_the_seller,
-                a_trial_sale_is_refunded_in_given_credits, the_journal_is_final;
+                a_trial_sale_is_refunded_in_given_credits;
             disputes: a_buyer_opens_one_dispute_of_a_sale, one_of_many_openings_is_the_dispute,
                 a_seller_answers_once_or_gives_the_price_back, each_side_lists_its_disputes;
             public_accounts: an_account_shows_what_is_public, an_end_is_told_of_what_was_public;

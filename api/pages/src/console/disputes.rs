@@ -9,12 +9,11 @@ use types::money::MicroUsdc;
 use types::vocabulary::{DisputeState, ItemKind};
 use types::{DisputeId, SaleId, Timestamp};
 
-use super::Attention;
 use crate::chrome::{PageLayout, Theme};
 use crate::filters;
 use crate::form::{Errors as _, FieldError};
 use crate::time::Instant;
-use crate::words::{StateMark, isolate};
+use crate::words::StateMark;
 
 /// Reader of a dispute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -271,39 +270,4 @@ pub struct DecideDisputePage {
     pub words: String,
     /// Rules that the decision breaks.
     pub errors: Vec<FieldError>,
-}
-
-impl Attention {
-    /// Dispute of a sale that waits for the answer of the person.
-    pub fn dispute(dispute: &DisputeView) -> Self {
-        let due = dispute.due.map(|due| Instant(due.micros()).plain()).unwrap_or_default();
-        Self {
-            mark: StateMark::Bad,
-            word: "dispute".to_owned(),
-            what: format!("A buyer disputes {}", isolate(dispute.shown_title())),
-            detail: format!("Answer, or give ${} back, until {due}.", dispute.price),
-            href: format!("/console/disputes/{}", dispute.id),
-            action: "Answer".to_owned(),
-            since: Instant(dispute.opened_at.micros()),
-        }
-    }
-
-    /// Dispute of others that waits for the administrator.
-    pub fn decision(dispute: &DisputeView) -> Self {
-        Self {
-            mark: StateMark::Hold,
-            word: "dispute".to_owned(),
-            what: format!(
-                "A dispute about {} waits for a decision",
-                isolate(dispute.shown_title())
-            ),
-            detail: match dispute.reply {
-                Some(_) => "The seller has answered.".to_owned(),
-                None => "The seller has not answered yet.".to_owned(),
-            },
-            href: format!("/console/disputes/{}/decide", dispute.id),
-            action: "Decide".to_owned(),
-            since: Instant(dispute.opened_at.micros()),
-        }
-    }
 }

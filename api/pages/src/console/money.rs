@@ -10,7 +10,7 @@ use types::vocabulary::{ItemKind, PaidWith, SaleState};
 use types::{ApprovalId, SaleId};
 
 use super::DisputesPart;
-use super::payout::{PayoutRow, PayoutView};
+use super::payout::{PayoutRow, PayoutView, short_address};
 use crate::chart::{Bars, SalesDay};
 use crate::chrome::{PageLayout, Theme};
 use crate::filters;
@@ -258,19 +258,6 @@ fn of_item(kind: ItemKind, version: Option<u64>) -> String {
         (ItemKind::Dataset, Some(version)) => format!("dataset, v{}", grouped(version)),
         (ItemKind::Dataset, None) => "dataset".to_owned(),
         (ItemKind::Unit, _) => "write-up".to_owned(),
-    }
-}
-
-/// Returns the ends of the address of a wallet, with or without its network.
-pub(crate) fn short_address(wallet: &str) -> String {
-    let address = wallet.rsplit(':').next().unwrap_or_default();
-    let letters: Vec<char> = address.chars().collect();
-    match letters.len() {
-        0..=12 => address.to_owned(),
-        length => {
-            let ends = letters.iter().take(4).chain(['…'].iter());
-            ends.chain(letters.iter().skip(length - 4)).collect()
-        }
     }
 }
 

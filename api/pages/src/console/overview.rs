@@ -4,7 +4,7 @@ use askama::Template;
 use types::ApprovalId;
 use types::money::MicroUsdc;
 
-use super::{ActivityRow, ChangeActor, EarnedMoney, SpentMoney};
+use super::{ActivityRow, ChangeActor, DisputeView, EarnedMoney, SpentMoney};
 use crate::allowance::Allowance;
 use crate::chart::{Bars, DayCount, RowFlow, SalesDay};
 use crate::chrome::{PageLayout, Theme};
@@ -369,6 +369,41 @@ impl Attention {
             href: "/console/activity".to_owned(),
             action: "See e-mails".to_owned(),
             since: at,
+        }
+    }
+}
+
+impl Attention {
+    /// Dispute of a sale that waits for the answer of the person.
+    pub fn dispute(dispute: &DisputeView) -> Self {
+        let due = dispute.due.map(|due| Instant(due.micros()).plain()).unwrap_or_default();
+        Self {
+            mark: StateMark::Bad,
+            word: "dispute".to_owned(),
+            what: format!("A buyer disputes {}", isolate(dispute.shown_title())),
+            detail: format!("Answer, or give ${} back, until {due}.", dispute.price),
+            href: format!("/console/disputes/{}", dispute.id),
+            action: "Answer".to_owned(),
+            since: Instant(dispute.opened_at.micros()),
+        }
+    }
+
+    /// Dispute of others that waits for the administrator.
+    pub fn decision(dispute: &DisputeView) -> Self {
+        Self {
+            mark: StateMark::Hold,
+            word: "dispute".to_owned(),
+            what: format!(
+                "A dispute about {} waits for a decision",
+                isolate(dispute.shown_title())
+            ),
+            detail: match dispute.reply {
+                Some(_) => "The seller has answered.".to_owned(),
+                None => "The seller has not answered yet.".to_owned(),
+            },
+            href: format!("/console/disputes/{}/decide", dispute.id),
+            action: "Decide".to_owned(),
+            since: Instant(dispute.opened_at.micros()),
         }
     }
 }

@@ -86,11 +86,24 @@ impl PayoutRow {
     }
 
     pub(crate) fn short_address(&self) -> String {
-        super::money::short_address(&self.address)
+        short_address(&self.address)
     }
 
     /// Returns the ends of the transaction.
     pub(crate) fn short_transaction(&self) -> Option<String> {
-        self.transaction.as_deref().map(super::money::short_address)
+        self.transaction.as_deref().map(short_address)
+    }
+}
+
+/// Returns the ends of the address of a wallet, with or without its network.
+pub(crate) fn short_address(wallet: &str) -> String {
+    let address = wallet.rsplit(':').next().unwrap_or_default();
+    let letters: Vec<char> = address.chars().collect();
+    match letters.len() {
+        0..=12 => address.to_owned(),
+        length => {
+            let ends = letters.iter().take(4).chain(['…'].iter());
+            ends.chain(letters.iter().skip(length - 4)).collect()
+        }
     }
 }

@@ -585,28 +585,3 @@ pub async fn a_trial_sale_is_refunded_in_given_credits(url: &str) {
     assert_eq!(resolve(&store, id, refund, 60).await, DisputeResolved::NowhereToRefund);
     sound(&store).await;
 }
-
-/// The journal cannot be changed, and a balance cannot be made negative, even by a statement of this program.
-pub async fn the_journal_is_final(url: &str) {
-    let store = open(url).await;
-    let bob = operator(&store, "bob@example.org").await;
-    give(&store, bob, 100, false, "g").await;
-    for text in [
-        "UPDATE ledger_transfers SET amount = 5",
-        "DELETE FROM ledger_transfers",
-        "UPDATE ledger_events SET kind = 'given'",
-        "DELETE FROM ledger_events",
-        "UPDATE ledger_accounts SET balance = balance - 1000",
-    ] {
-        let changed = store
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    sqlx::query(text).execute(cx).await?;
-                    Ok(crate::writer::Change::Keep(()))
-                })
-            })
-            .await;
-        assert!(changed.is_err(), "{text}");
-    }
-    sound(&store).await;
-}

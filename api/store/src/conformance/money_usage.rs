@@ -1,4 +1,4 @@
-//! Scenarios about what storage and egress cost.
+//! Scenarios about what storage and egress cost, and that nothing changes what was posted.
 
 use pay::BLOCK_BYTES;
 use types::money::MicroUsdc;
@@ -88,5 +88,30 @@ pub async fn a_day_of_storage_is_charged_once(url: &str) {
     give(&store, bob, 100, false, "h").await;
     assert_eq!(charge(2, 80).await, StorageCharged::Already);
     assert_eq!(balances(&store, bob).await.credits.0, 120);
+    sound(&store).await;
+}
+
+/// The journal cannot be changed, and a balance cannot be made negative, even by a statement of this program.
+pub async fn the_journal_is_final(url: &str) {
+    let store = open(url).await;
+    let bob = operator(&store, "bob@example.org").await;
+    give(&store, bob, 100, false, "g").await;
+    for text in [
+        "UPDATE ledger_transfers SET amount = 5",
+        "DELETE FROM ledger_transfers",
+        "UPDATE ledger_events SET kind = 'given'",
+        "DELETE FROM ledger_events",
+        "UPDATE ledger_accounts SET balance = balance - 1000",
+    ] {
+        let changed = store
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    sqlx::query(text).execute(cx).await?;
+                    Ok(crate::writer::Change::Keep(()))
+                })
+            })
+            .await;
+        assert!(changed.is_err(), "{text}");
+    }
     sound(&store).await;
 }
