@@ -38,8 +38,7 @@ pub mod moderation;
 pub mod money;
 pub mod money_check;
 pub mod money_model;
-pub mod money_usage,
-                the_journal_is_final;
+pub mod money_usage;
 pub mod outcomes;
 pub mod payments;
 pub mod payouts;
@@ -205,7 +204,8 @@ macro_rules! store_suite {
                 the_first_of_many_questions_of_a_person_gives_way;
             money_model: any_order_of_events_agrees_with_a_model;
             money_usage: egress_is_paid_before_it_is_leased, the_last_bytes_are_leased_once,
-                a_day_of_storage_is_charged_once;
+                a_day_of_storage_is_charged_once,
+                the_journal_is_final;
             seals: days_are_sealed_in_order, a_sealed_day_takes_no_event, one_of_many_seals_a_day,
                 an_altered_day_breaks_its_seal, a_clock_that_is_set_back_does_not_stop_the_ledger,
                 the_movements_of_a_day_are_those_that_are_sealed;
