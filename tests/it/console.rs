@@ -54,7 +54,7 @@ const PUBLIC: [&str; 24] = [
     "/find",
     "/find?q=xyzzyx",
     "/projects",
-    "/knowledge",
+    "/units",
     "/requests?title=Readings&kind=dataset",
     "/signup",
     "/signin",

@@ -13,7 +13,7 @@ use crate::accounts::{Site, on_each};
 use crate::sql_page::{Asker, text};
 
 /// Address of the administrator.
-const ADMINISTRATOR: &str = "root@example.org";
+const ADMINISTRATOR: &str = "harbour@example.org";
 /// What the buyer says, which no page may take for markup.
 const REASON: &str = "Half of the <script>alert(1)</script> rows are made up.";
 

@@ -28,7 +28,7 @@ pub(crate) const ALWAYS: [&str; 18] = [
     "/",
     "/find",
     "/projects",
-    "/knowledge",
+    "/units",
     "/requests?title=Readings&kind=dataset",
     "/requests",
     "/requests?status=open",

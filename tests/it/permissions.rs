@@ -88,7 +88,7 @@ fn is_page(spec: &Spec) -> bool {
     let is_of_dataset = spec.surface == ApiKind::Page
         && spec.method == reqwest::Method::GET
         && spec.path.starts_with("/projects/{slug}/");
-    let is_list_of_units = spec.surface == ApiKind::Page && spec.path == "/knowledge";
+    let is_list_of_units = spec.surface == ApiKind::Page && spec.path == "/units";
     spec.path == "/" || is_of_dataset || is_list_of_units || PAGES.iter().any(begins)
 }
 

@@ -210,7 +210,6 @@ impl PageLayout {
             place if lies_below(&["/console/reports", "/console/takedowns"], place) => "/console/moderation",
             place if covers("/console/invitations", place) => "/console/operators",
             place if covers("/console/login", place) => "/console/agents",
-            place if covers("/units", place) => "/knowledge",
             place => place,
         };
         // `/console` is above every page of the console. Only the longest match is the place.

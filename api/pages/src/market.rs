@@ -50,7 +50,7 @@ pub struct BrowseRow {
     pub at: Instant,
 }
 
-/// `GET /knowledge`: published units, newest first.
+/// `GET /units`: published units, newest first.
 #[derive(Debug, Template)]
 #[template(path = "knowledge.html")]
 pub struct KnowledgePage {

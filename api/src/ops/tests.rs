@@ -224,6 +224,8 @@ fn a_page_of_the_console_needs_a_session_and_a_form_is_posted() {
         let spec = &operation.spec;
         let is_console =
             spec.path.starts_with("/console") || ["/signin/again", "/oauth/authorize"].contains(&spec.path);
+        // What a person says of a unit, an agent of the account says for it.
+        let is_console = is_console || (spec.path.starts_with("/units/") && spec.method == Method::POST);
         let is_reading = READING.contains(&(spec.name, spec.path));
         // A visitor's statement is there again after signing in, and so is what a person typed who was signed out.
         let is_kept = spec.name == "sql_form" || spec.keeps_form;

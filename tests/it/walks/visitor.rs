@@ -105,12 +105,7 @@ async fn a_visitor_understands_searches_and_looks_at_rows() {
     let phone = browser.person(PHONE).page();
     phone.goto(format!("{base}/"));
     phone.click(By::Css(".menu summary"));
-    on(
-        &phone,
-        By::Css(".menu a[href='/knowledge']"),
-        "the list of units",
-        false,
-    );
+    on(&phone, By::Css(".menu a[href='/units']"), "the list of units", false);
     assert_eq!(phone.count(By::Css(".hit")), 1);
     phone.click(By::Css(".foot button[value=dark]"));
     assert_eq!(phone.attribute(By::Css("html"), "data-theme").as_deref(), Some("dark"));

@@ -14,7 +14,7 @@ pub(crate) struct FootGroup {
 /// Links of the header, in order.
 pub(super) const SITE_LINKS: &LabelledLinks = &[
     ("/projects", "Datasets"),
-    ("/knowledge", "Knowledge"),
+    ("/units", "Knowledge"),
     ("/requests", "Requests"),
     ("/activity", "Activity"),
     ("/docs", "Docs"),
@@ -64,7 +64,7 @@ const FOOT_LINKS: &[FootGroup] = &[
         caption: "Market",
         links: &[
             ("/projects", "Datasets"),
-            ("/knowledge", "Knowledge"),
+            ("/units", "Knowledge"),
             ("/requests", "Requests"),
             ("/collectors", "Collectors"),
             ("/leaderboard", "Leaderboard"),

@@ -483,7 +483,7 @@ fn market(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         },
     )?;
     let list = |rows: Vec<FindHit>| KnowledgePage {
-        chrome: visitor("/knowledge"),
+        chrome: visitor("/units"),
         total: Some(3_906),
         categories: vec![texts.word.clone()],
         rows,

@@ -5,7 +5,7 @@ use crate::testing::{Sample, samples};
 use crate::{CONTENT_SECURITY_POLICY, asset};
 
 /// Paths of the service that pages may lead to.
-const PATHS: [&str; 30] = [
+const PATHS: [&str; 29] = [
     "/activity",
     "/activity.atom",
     "/agents",
@@ -16,7 +16,6 @@ const PATHS: [&str; 30] = [
     "/find",
     "/guide/agents.md",
     "/invite",
-    "/knowledge",
     "/leaderboard",
     "/licenses",
     "/llms.txt",

@@ -21,7 +21,7 @@ use crate::error::ApiError;
 use crate::ops::page_kit::page_layout;
 use crate::ops::paging::take_page;
 
-const PATH: &str = "/knowledge";
+const PATH: &str = "/units";
 /// Units on a page of the list.
 const ROWS: u32 = 20;
 /// Values of a condition that are offered where nothing was searched for yet.

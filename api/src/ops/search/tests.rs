@@ -532,7 +532,7 @@ async fn the_page_sorts_narrows_suggests_and_leads_to_the_board() {
     assert!(!hostile.contains("<script"), "{hostile}");
     page("/find/suggest").await;
 
-    let list = page("/knowledge").await;
+    let list = page("/units").await;
     assert_eq!(shown(&list), [false, true, true]);
     assert!(
         list.contains("2 published") && list.contains("category=performance-tuning"),
@@ -548,7 +548,7 @@ async fn pages_of_the_list_of_units_follow_each_other() {
         publish(&service, author, &format!("Finding number {number}"), None).await;
     }
     refresh(&service).await;
-    let (mut found, mut path) = (Vec::new(), "/knowledge".to_owned());
+    let (mut found, mut path) = (Vec::new(), "/units".to_owned());
     loop {
         let text = service.get(&path, None).await.text();
         let units = text.split("href=\"/units/").skip(1);

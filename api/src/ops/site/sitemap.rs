@@ -26,7 +26,7 @@ const PAGES: [&str; 17] = [
     "/docs/guide",
     "/pricing",
     "/projects",
-    "/knowledge",
+    "/units",
     "/requests",
     "/activity",
     "/leaderboard",

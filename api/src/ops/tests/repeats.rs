@@ -163,6 +163,10 @@ fn every_operation_that_makes_something_takes_a_key_or_has_a_reason() {
         "choose_answer",
         "close_request",
         "withdraw_comment",
+        // Of a sale there is one dispute, with one answer and one end.
+        "open_dispute",
+        "answer_dispute",
+        "refund_dispute",
         // It has a mechanism of its own, with the project as the scope of the key.
         "contribute_records",
     ];
