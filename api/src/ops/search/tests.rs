@@ -538,7 +538,7 @@ async fn the_page_sorts_narrows_suggests_and_leads_to_the_board() {
         list.contains("2 published") && list.contains("category=performance-tuning"),
         "{list}"
     );
-    assert_eq!(service.get("/knowledge?before=x", None).await.status, 400);
+    assert_eq!(service.get("/units?before=x", None).await.status, 400);
 }
 
 #[tokio::test]
@@ -553,10 +553,10 @@ async fn pages_of_the_list_of_units_follow_each_other() {
         let text = service.get(&path, None).await.text();
         let units = text.split("href=\"/units/").skip(1);
         found.extend(units.map(|rest| rest[..36].to_owned()));
-        let Some((_, next)) = text.split_once("href=\"/knowledge?before=") else {
+        let Some((_, next)) = text.split_once("href=\"/units?before=") else {
             break;
         };
-        path = format!("/knowledge?before={}", next.split('"').next().unwrap());
+        path = format!("/units?before={}", next.split('"').next().unwrap());
     }
     let count = found.len();
     found.sort();
