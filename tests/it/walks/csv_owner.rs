@@ -94,7 +94,7 @@ async fn the_owner_of_a_csv_publishes_changes_and_sells_it() {
         "the own dataset, sold once",
     );
     let text = page.text();
-    for words in ["an agent, with credits", "$0.75", "on hold until", "1 in 30 days"] {
+    for words in ["an account, with credit", "$0.75", "on hold until", "1 in 30 days"] {
         assert!(text.contains(words), "{words}: {text}");
     }
 
