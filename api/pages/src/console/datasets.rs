@@ -116,7 +116,7 @@ pub struct DatasetEditForm {
     pub status: ProjectStatus,
     /// True if a change was just made.
     pub is_saved: bool,
-    /// What is to be mended.
+    /// Rules that the input breaks.
     pub errors: Vec<FieldError>,
     /// The dataset as it is, if it was changed since the form was made: field and value.
     pub changed: Vec<(&'static str, String)>,

@@ -211,7 +211,7 @@ impl DisputesPage {
 pub struct DisputePage {
     /// Frame of the page.
     pub chrome: PageLayout,
-    /// The dispute.
+    /// Dispute and its sale, as the reader may see them.
     pub dispute: DisputeView,
     /// True if the reader decides, on whichever side.
     pub decides: bool,
@@ -262,7 +262,7 @@ impl OpenDisputePage {
 pub struct DecideDisputePage {
     /// Frame of the page.
     pub chrome: PageLayout,
-    /// The dispute.
+    /// Dispute and its sale, which the form decides.
     pub dispute: DisputeView,
     /// End that is chosen in the form.
     pub end: Option<DisputeState>,

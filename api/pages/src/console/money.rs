@@ -298,7 +298,7 @@ pub enum SpendingKind {
     Added,
     /// Downloads and storage beyond the free part.
     Usage,
-    /// What was given back.
+    /// Credit given back: prices of purchases after a dispute, and charges for usage.
     Returned,
 }
 

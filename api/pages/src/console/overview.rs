@@ -26,7 +26,7 @@ pub struct OverviewPage {
     pub since: Instant,
     /// Matters that need the person, most urgent first.
     pub attention: Vec<Attention>,
-    /// What goes on without the person.
+    /// Matters that need nothing of the person: batches that wait, downloads near their limit, requests on the board.
     pub also: Vec<GoodToKnow>,
     /// First steps, while there are some to do.
     pub steps: Option<FirstSteps>,
@@ -121,10 +121,10 @@ impl FirstSteps {
     }
 }
 
-/// What goes on without the person, in one line.
+/// Matter that needs nothing of the person, in one line.
 #[derive(Clone, Debug)]
 pub struct GoodToKnow {
-    /// The line.
+    /// Sentence about the matter, without a full stop.
     pub what: String,
     /// Page about it.
     pub href: String,

@@ -88,7 +88,7 @@ pub struct UnitPriceForm {
     pub default_price: MicroUsdc,
     /// True if a change was just made.
     pub is_saved: bool,
-    /// What is to be mended.
+    /// Rules that the input breaks.
     pub errors: Vec<FieldError>,
 }
 
