@@ -19,7 +19,7 @@ use crate::ops::money::pricing;
 use crate::ops::page_kit::page_layout;
 use crate::ops::pages::limits::span;
 
-/// Price whose fee is shown to who asks for none.
+/// Price in dollars whose fee the page shows if the query names none.
 const ASKED: &str = "0.50";
 
 pub(super) fn add(table: &mut Operations) {

@@ -62,7 +62,7 @@ pub(super) async fn price(cx: Cx, input: SetPrice) -> Result<JsonReply<PricedUni
     }))
 }
 
-/// What became of a change of the price that somebody saw.
+/// Outcome of [`price_from`], which sets a price only if the one that the person saw is still in force.
 pub(super) enum Priced {
     /// The unit has the price.
     Done(Box<Chain>),

@@ -94,7 +94,8 @@ pub(super) fn line(line: &VersionLine, here: UnitId) -> UnitVersion {
     }
 }
 
-/// Returns a step of the review: for others than the owner only if it passed, and without what it says of other units.
+/// Returns a step of the review. Others than the owner see only a step that passed, without words about other units
+/// or from the text.
 pub(super) fn step(entry: ReviewEntry, is_own: bool) -> Option<UnitStep> {
     if !is_own && entry.outcome != StepOutcome::Passed {
         return None;
