@@ -62,7 +62,7 @@ pub(super) async fn price(cx: Cx, input: SetPrice) -> Result<JsonReply<PricedUni
     }))
 }
 
-/// Outcome of [`price_from`], which sets a price only if the one that the person saw is still in force.
+/// Outcome of a change of the price of a unit. A form changes it only if the price that was seen is still in force.
 pub(super) enum Priced {
     /// The unit has the price.
     Done(Box<Chain>),
