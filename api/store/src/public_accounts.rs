@@ -143,7 +143,7 @@ row! {
         pub takedowns: u64,
         /// Disputes of its sales that have ended.
         pub disputes: u64,
-        /// Those of them that ended for the buyer.
+        /// Disputes of its sales that ended for the buyer.
         pub refunds: u64,
     }
 }
