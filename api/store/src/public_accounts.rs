@@ -35,8 +35,6 @@ row! {
         pub created_at: Timestamp = "operators.created_at AS joined_at",
         /// Time of the proof of the wallet that is paid out to.
         pub wallet_proved_at: Option<Timestamp> = "operators.payout_proved_at AS wallet_proved_at",
-        /// Time of the suspension, if suspended.
-        pub suspended_at: Option<Timestamp> = "operators.suspended_at AS suspended_at",
     }
 }
 
