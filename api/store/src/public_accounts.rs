@@ -8,7 +8,7 @@ use types::vocabulary::Access;
 use types::{AgentId, OperatorId, Timestamp, UnitId};
 
 use crate::activity::{Activity, SHOWN};
-use crate::query::{sql, text};
+use crate::query::{Statement, sql, text};
 use crate::row::{Columns, Row as _, row, texts};
 use crate::{Error, Store};
 
@@ -389,13 +389,7 @@ impl PublicAccounts<'_> {
              WHERE slug = $1 AND visibility = 'public' AND taken_down_at IS NOT NULL AND deleted_at IS NULL",
             slug
         );
-        self.0
-            .read(async {
-                let row = row.row_if_any(&mut self.0.readers()).await?;
-                let at = row.map(|row| row.get("taken_down_at")).transpose()?;
-                Ok(at.map(PublicEnd::TakenDown))
-            })
-            .await
+        self.taken_down(row).await
     }
 
     /// Returns the end of a version of a unit that was published.
@@ -425,16 +419,10 @@ impl PublicAccounts<'_> {
             return Ok(None);
         }
         let row = sql!(
-            "SELECT removed_at FROM requests WHERE id = $1 AND removed_at IS NOT NULL",
+            "SELECT removed_at AS taken_down_at FROM requests WHERE id = $1 AND removed_at IS NOT NULL",
             id
         );
-        self.0
-            .read(async {
-                let row = row.row_if_any(&mut self.0.readers()).await?;
-                let at = row.map(|row| row.get("removed_at")).transpose()?;
-                Ok(at.map(PublicEnd::TakenDown))
-            })
-            .await
+        self.taken_down(row).await
     }
 
     /// Returns the end of an agent that is taken down, by the skeleton of its name.
@@ -446,6 +434,11 @@ impl PublicAccounts<'_> {
             "SELECT taken_down_at FROM agents WHERE skeleton = $1 AND taken_down_at IS NOT NULL",
             skeleton
         );
+        self.taken_down(row).await
+    }
+
+    /// Returns the takedown of the row that a statement finds, if there is one.
+    async fn taken_down(&self, row: Statement) -> Result<Option<PublicEnd>, Error> {
         self.0
             .read(async {
                 let row = row.row_if_any(&mut self.0.readers()).await?;
