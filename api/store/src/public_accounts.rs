@@ -23,6 +23,10 @@ impl Store {
     }
 }
 
+/// Name of an account, unless it hides it.
+const ACCOUNT_NAME: &str =
+    "CASE WHEN operators.profile_hidden = 1 THEN NULL ELSE operators.display_name END AS account_name";
+
 row! {
     /// An account as anybody sees it.
     #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +34,7 @@ row! {
         /// Id of the operator.
         pub id: OperatorId = "operators.id AS operator_id",
         /// Name to display; `None` if the account hides it.
-        pub name: Option<String> = "CASE WHEN operators.profile_hidden = 1 THEN NULL ELSE operators.display_name END AS account_name",
+        pub name: Option<String> = ACCOUNT_NAME,
         /// Time of the sign-up.
         pub created_at: Timestamp = "operators.created_at AS joined_at",
         /// Time of the proof of the wallet that is paid out to.
@@ -51,7 +55,7 @@ row! {
         /// Operator that the agent acts for.
         pub operator: OperatorId = "agents.operator_id AS operator_id",
         /// Name of that account; `None` if it hides it.
-        pub account: Option<String> = "CASE WHEN operators.profile_hidden = 1 THEN NULL ELSE operators.display_name END AS account_name",
+        pub account: Option<String> = ACCOUNT_NAME,
         /// Time of the creation.
         pub created_at: Timestamp = "agents.created_at AS created_at",
         /// Time at which its account removed it.
