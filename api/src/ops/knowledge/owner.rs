@@ -105,24 +105,22 @@ async fn unit_page(cx: &Cx, unit: Unit) -> Result<ConsoleUnitPage, ApiError> {
         at: instant(line.submitted_at),
     });
     let latest = retirable(&unit);
-    let is_over = unit.chain.retired_at.is_some() || unit.chain.taken_down.is_some();
     let is_in_work = matches!(ShownStatus::of(&unit), ShownStatus::Queued | ShownStatus::Waiting);
     let count = unit.chain.rating_count;
     Ok(ConsoleUnitPage {
         chrome: page_layout(cx).await?,
-        price: (!is_over && (unit.chain.latest.is_some() || is_in_work)).then(|| UnitPriceForm {
+        price: (!is_over(&unit) && (unit.chain.latest.is_some() || is_in_work)).then(|| UnitPriceForm {
             seen: own_price(unit.chain.price_micro),
             price: own_price(unit.chain.price_micro),
             default_price: units::price_of(None),
             is_saved: false,
             errors: Vec::new(),
         }),
-        retires: latest,
         sales,
         versions: versions.collect(),
         unit: OwnUnit {
             id: unit.id,
-            latest: unit.chain.latest.filter(|_| !is_over),
+            latest,
             state: state(ShownStatus::of(&unit)),
             price: units::price_of(unit.chain.price_micro),
             is_priced: unit.chain.price_micro.is_some(),
@@ -141,8 +139,12 @@ async fn unit_page(cx: &Cx, unit: Unit) -> Result<ConsoleUnitPage, ApiError> {
 
 /// Returns the version by which a unit is retired; `None` for one that cannot be.
 fn retirable(unit: &Unit) -> Option<types::UnitId> {
-    let is_over = unit.chain.retired_at.is_some() || unit.chain.taken_down.is_some();
-    unit.chain.latest.filter(|_| !is_over)
+    unit.chain.latest.filter(|_| !is_over(unit))
+}
+
+/// Returns true for a unit that is retired or taken down.
+const fn is_over(unit: &Unit) -> bool {
+    unit.chain.retired_at.is_some() || unit.chain.taken_down.is_some()
 }
 
 /// Returns a price as it is typed: empty for the platform's default.
