@@ -11,7 +11,7 @@ use pages::console::{
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::{Bought, DisputeSide, DisputedSale, SaleState};
+use store::{Bought, DisputeSide, DisputedSale};
 use types::vocabulary::{DisputeState, ItemKind, PaidWith};
 use types::{DisputeId, OperatorId, SaleId};
 
@@ -285,7 +285,6 @@ async fn ask(cx: Cx, input: DisputePagePath) -> Result<PageResponse, ApiError> {
 
 async fn opening(cx: &Cx, bought: &Bought) -> Result<OpenDisputePage, ApiError> {
     let sale = &bought.sale;
-    let is_held = matches!(sale.state, SaleState::Held | SaleState::Trial) && cx.now < sale.release_at;
     Ok(OpenDisputePage {
         chrome: page_layout(cx).await?,
         sale: sale.id,
@@ -293,7 +292,7 @@ async fn opening(cx: &Cx, bought: &Bought) -> Result<OpenDisputePage, ApiError> 
         href: href(sale.kind, &sale.item, bought.slug.as_deref()),
         price: sale.price,
         sold_at: sale.sold_at,
-        until: is_held.then_some(sale.release_at),
+        until: sale.disputable_until(cx.now),
         reason: String::new(),
         errors: Vec::new(),
     })

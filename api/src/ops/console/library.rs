@@ -8,7 +8,7 @@ use pages::console::{
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::{Bought, LibraryFilter, LibraryOrder, OwnedItem, Project, ReadUnit, SaleState};
+use store::{Bought, LibraryFilter, LibraryOrder, OwnedItem, Project, ReadUnit};
 use types::money::MicroUsdc;
 use types::vocabulary::{ItemKind, PaidWith};
 use types::{OperatorId, UnitId, Version};
@@ -386,7 +386,6 @@ fn paid(cx: &Cx, bought: &Bought) -> LibraryPaid {
         },
         agent: bought.agent_name.clone(),
         at: instant(sale.sold_at),
-        disputed_until: (matches!(sale.state, SaleState::Held | SaleState::Trial) && cx.now < sale.release_at)
-            .then(|| instant(sale.release_at)),
+        disputed_until: sale.disputable_until(cx.now).map(instant),
     }
 }
