@@ -23,7 +23,7 @@ use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::ops::console::sales_of_item;
 use crate::ops::page_kit::{form, form_page, instant, page, page_layout, repairable, sentence};
-use crate::price::PriceInput;
+use crate::price::{PriceInput, typed_price};
 use crate::rules::entitlement::units::{self, ShownStatus};
 
 /// Versions on the page.
@@ -110,8 +110,8 @@ async fn unit_page(cx: &Cx, unit: Unit) -> Result<ConsoleUnitPage, ApiError> {
     Ok(ConsoleUnitPage {
         chrome: page_layout(cx).await?,
         price: (!is_over(&unit) && (unit.chain.latest.is_some() || is_in_work)).then(|| UnitPriceForm {
-            seen: own_price(unit.chain.price_micro),
-            price: own_price(unit.chain.price_micro),
+            seen: typed_price(unit.chain.price_micro),
+            price: typed_price(unit.chain.price_micro),
             default_price: units::price_of(None),
             is_saved: false,
             errors: Vec::new(),
@@ -145,11 +145,6 @@ fn retirable(unit: &Unit) -> Option<types::UnitId> {
 /// Returns true for a unit that is retired or taken down.
 const fn is_over(unit: &Unit) -> bool {
     unit.chain.retired_at.is_some() || unit.chain.taken_down.is_some()
-}
-
-/// Returns a price as it is typed: empty for the platform's default.
-fn own_price(micro: Option<i64>) -> String {
-    micro.map(|micro| MicroUsdc(micro).to_string()).unwrap_or_default()
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -200,7 +195,7 @@ async fn set_price(cx: Cx, input: UnitPriceInput) -> Result<PageResponse, ApiErr
             let message = format!(
                 "The price was changed in another window or by an agent: it is {price} now. Save again to change it."
             );
-            (own_price(now.price_micro), vec![FieldError::new("price", message)])
+            (typed_price(now.price_micro), vec![FieldError::new("price", message)])
         }
         // A page of its own would lose what was typed.
         Err(error) if error.code() == ErrorCode::PriceChanged => {
