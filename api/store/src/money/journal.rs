@@ -210,8 +210,8 @@ const CREDITS: &str = "SELECT ledger_transfers.amount AS amount, ledger_transfer
       AND ledger_events.at >= $6 AND ledger_events.at < $7
     ORDER BY ledger_transfers.credit_seq DESC LIMIT $3";
 
-/// Merges what stands in the two accounts of credits, each newest first, to one page. Returns the position after it if there
-/// is more. `place` gives the time and the number in the account.
+/// Merges what stands in the two accounts of credits, each newest first, to one page. Returns the position after it if
+/// there is more. `place` gives the time and the number in the account.
 pub(super) fn merge<T>(
     credits: Vec<T>,
     given: Vec<T>,

@@ -82,7 +82,8 @@ impl Sale {
         }
     }
 
-    /// Returns the instant until which the sale may be disputed; `None` if that is over at `now`, or the money went elsewhere.
+    /// Returns the instant until which the sale may be disputed; `None` if that is over at `now`, or the money went
+    /// elsewhere.
     pub fn disputable_until(&self, now: Timestamp) -> Option<Timestamp> {
         let is_held = matches!(self.state, SaleState::Held | SaleState::Trial);
         (is_held && now < self.release_at).then_some(self.release_at)
