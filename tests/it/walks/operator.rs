@@ -5,16 +5,10 @@
 use tests::browser::{By, Look, Page};
 use tests::letters::letters_to;
 
+use super::click;
 use crate::console::{browser, judge_answer};
 use crate::disputes::Market;
 use crate::sql_page::window;
-
-/// Clicks a link or a button that leads to another document.
-fn click(page: &Page, by: By<'_>, what: &str) {
-    let visit = page.submit(by);
-    assert_eq!(visit.status, 200, "{what}: {}", visit.url);
-    judge_answer(page, what);
-}
 
 /// Opens a page, which must be there.
 fn open(page: &Page, market: &Market, path: &str) {

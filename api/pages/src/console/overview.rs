@@ -333,19 +333,6 @@ impl Attention {
         }
     }
 
-    /// Batch or upload that was rejected.
-    pub fn rejected(id: &str, dataset: &str, reason: &str, at: Instant) -> Self {
-        Self {
-            mark: StateMark::Bad,
-            word: "rejected".to_owned(),
-            what: format!("A batch for {} was rejected", isolate(dataset)),
-            detail: reason.to_owned(),
-            href: format!("/console/contributions/{id}"),
-            action: "See reason".to_owned(),
-            since: at,
-        }
-    }
-
     /// Batch that no worker could process.
     pub fn dead(id: &str, dataset: &str, at: Instant) -> Self {
         Self {

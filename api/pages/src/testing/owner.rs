@@ -18,7 +18,6 @@ pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         "console-unit-retired",
         &ConsoleUnitPage {
             price: None,
-            retires: None,
             unit: OwnUnit {
                 state: ("retired", StateMark::Off),
                 retired_at: Some(ago(3 * DAY_MINUTES)),
@@ -224,7 +223,6 @@ fn unit(texts: &Texts) -> ConsoleUnitPage {
             is_saved: false,
             errors: vec![FieldError::new("price", "Must be dollars from 0 on.")],
         }),
-        retires: Some(id),
         sales: ItemSales {
             reader_words: ("agent of others read it", "agents of others read it"),
             ..sales(texts)

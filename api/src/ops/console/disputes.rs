@@ -11,7 +11,7 @@ use pages::console::{
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::{Bought, DisputeSide, DisputedSale, SaleState};
+use store::{Bought, DisputeSide, DisputedSale};
 use types::vocabulary::{DisputeState, ItemKind, PaidWith};
 use types::{DisputeId, OperatorId, SaleId};
 
@@ -23,7 +23,7 @@ use crate::call::view::PageResponse;
 use crate::error::ApiError;
 use crate::ops::disputes::both_sides;
 use crate::ops::page_kit::{PAGE_ROWS, form, form_page, id, missing, page, page_layout, repairable};
-use crate::ops::paging::take_page;
+use crate::ops::paging::{read_cursor, take_page};
 use crate::rules::disputes;
 
 const LIST: &str = "/console/disputes";
@@ -138,12 +138,7 @@ struct DecideDisputeForm {
 
 async fn list(cx: Cx, input: DisputesPageQuery) -> Result<PageResponse, ApiError> {
     let operator = cx.the_operator()?;
-    let before: Option<DisputeId> = input
-        .cursor
-        .as_deref()
-        .map(str::parse)
-        .transpose()
-        .map_err(|_error| ApiError::invalid("/cursor", "must be the last dispute of a page before"))?;
+    let before: Option<DisputeId> = read_cursor(input.cursor.as_deref(), "must be the last dispute of a page before")?;
     let mut found = both_sides(&cx, operator, None, before, PAGE_ROWS + 1).await?;
     let next = take_page(&mut found, PAGE_ROWS).map(|last| format!("{LIST}?cursor={}", last.dispute.id));
     let to_decide = if before.is_none() && disputes::is_administrator(&cx).await? {
@@ -290,7 +285,6 @@ async fn ask(cx: Cx, input: DisputePagePath) -> Result<PageResponse, ApiError> {
 
 async fn opening(cx: &Cx, bought: &Bought) -> Result<OpenDisputePage, ApiError> {
     let sale = &bought.sale;
-    let is_held = matches!(sale.state, SaleState::Held | SaleState::Trial) && cx.now < sale.release_at;
     Ok(OpenDisputePage {
         chrome: page_layout(cx).await?,
         sale: sale.id,
@@ -298,7 +292,7 @@ async fn opening(cx: &Cx, bought: &Bought) -> Result<OpenDisputePage, ApiError> 
         href: href(sale.kind, &sale.item, bought.slug.as_deref()),
         price: sale.price,
         sold_at: sale.sold_at,
-        until: is_held.then_some(sale.release_at),
+        until: sale.disputable_until(cx.now),
         reason: String::new(),
         errors: Vec::new(),
     })
