@@ -113,7 +113,10 @@ async fn a_version_that_is_taken_down_while_it_is_read_is_a_missing_one_at_every
             if down.code() == 404 && page.starts_with("<!doctype html>") {
                 // A person learns that something was here, and neither its title nor a row of it.
                 assert!(page.contains("This dataset is gone"), "{door}: {page}");
-                assert!(!page.contains("Readings of the stations") && !has_rows(down), "{door}: {page}");
+                assert!(
+                    !page.contains("Readings of the stations") && !has_rows(down),
+                    "{door}: {page}"
+                );
                 assert_eq!(missing.code(), 404, "{door}");
                 assert!(!String::from_utf8_lossy(&missing.bytes).contains("is gone"), "{door}");
             } else {
