@@ -3,8 +3,7 @@
 //! Invariant: words name a length exactly, so what they tell is what the configuration says.
 
 const DAY: u64 = 86_400;
-/// Seconds of an hour.
-pub(crate) const HOUR: u64 = 3_600;
+const HOUR: u64 = 3_600;
 
 /// Returns a time in the greatest unit that divides it.
 pub(crate) fn span(seconds: u64) -> String {
@@ -19,6 +18,11 @@ pub(crate) fn span(seconds: u64) -> String {
         (name, 1) => format!("1 {name}"),
         (name, count) => format!("{count} {name}s"),
     }
+}
+
+/// Returns whole hours in the greatest unit that divides them.
+pub(crate) fn hours(count: u32) -> String {
+    span(u64::from(count) * HOUR)
 }
 
 #[cfg(test)]

@@ -86,6 +86,8 @@ pub struct UnitPriceForm {
     pub price: String,
     /// The platform's default price.
     pub default_price: MicroUsdc,
+    /// Time between two changes of the price, in words.
+    pub window: String,
     /// True if a change was just made.
     pub is_saved: bool,
     /// What is to be mended.

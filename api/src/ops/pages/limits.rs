@@ -17,7 +17,7 @@ use crate::config::Limits;
 use crate::ops::{accounts, console};
 use crate::rules::accounts::entry;
 use crate::rules::settlement::faucet;
-use crate::spans::{HOUR, span};
+use crate::spans::{hours, span};
 
 /// Returns the limits: those of the review, of use, and of each member of an input.
 pub(super) fn markdown(limits: &Limits, tariff: &Tariff, table: &Operations) -> String {
@@ -172,11 +172,11 @@ fn times(limits: &Limits, tariff: &Tariff) -> Vec<(String, String)> {
         ("The longest `wait` for an outcome", span(limits.wait.seconds().into())),
         (
             "An `Idempotency-Key` is remembered",
-            span(u64::from(limits.idempotency_window.hours()) * HOUR),
+            hours(limits.idempotency_window.hours()),
         ),
         (
             "Between two changes of a price",
-            span(u64::from(limits.price_change_window.hours()) * HOUR),
+            hours(limits.price_change_window.hours()),
         ),
         ("A changed price is still taken", span(tariff.quote_seconds.into())),
         ("An upload expires after", span(limits.upload_window.seconds().into())),
