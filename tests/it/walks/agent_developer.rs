@@ -90,6 +90,7 @@ async fn a_developer_reads_tries_a_call_and_connects_a_client() {
     let client = site.http.with(tokens.text("/access_token"));
     let found = call_tools(&client, &tool).await;
     assert!(found["result"]["content"].is_array(), "{found}");
+    assert_eq!(found["result"]["isError"], false, "{found}");
     // The person sees the client where the page says that it ends.
     assert_eq!(page.goto(format!("{base}/console/apps")).status, 200);
     page.see(By::Text("Tide desk"));
@@ -109,5 +110,6 @@ async fn a_call_is_tried_without_scripts() {
         .page();
     page.goto(format!("{}/docs/api/list_licenses", site.http.base()));
     assert_eq!(page.submit(By::Button("Send")).status, 200);
-    page.see(By::Text("CC-BY-4.0"));
+    let answer = page.read(By::Css("#try [aria-label=Answer]"));
+    assert!(answer.contains("CC-BY-4.0"), "{answer}");
 }

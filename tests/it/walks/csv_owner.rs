@@ -160,6 +160,7 @@ async fn the_owner_changes_a_dataset_without_scripts() {
         page.attribute(By::Css("#title"), "value").as_deref(),
         Some("Water levels of three gauges")
     );
+    assert_eq!(page.count(By::Css("input[name=status][value=paused]:checked")), 1);
     page.submit(By::Link("Archive …"));
     page.submit(By::Button("Archive it for good"));
     assert!(page.text().contains("It is archived"), "{}", page.text());

@@ -83,7 +83,12 @@ async fn an_operator_answers_a_dispute_and_gives_the_price_back() {
     );
     assert!(buyer.text().contains("1 of 1"), "{}", buyer.text());
     click(&buyer, By::Css("a[href='/agents/ada']"), "the agent of the seller");
-    assert!(buyer.text().contains("Rows given"), "{}", buyer.text());
+    assert_eq!(
+        buyer.read(By::Css(".figs dd >> nth=0")),
+        "3",
+        "rows that the agent gave"
+    );
     click(&buyer, By::Css("[aria-labelledby=h-i] a"), "the dataset of the agent");
+    assert!(buyer.url().ends_with("/projects/tides"), "{}", buyer.url());
     market.site.server.options().assert_consistent();
 }

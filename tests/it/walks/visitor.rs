@@ -179,6 +179,9 @@ async fn a_hostile_title_stays_text_wherever_a_visitor_sees_it() {
     ] {
         assert_eq!(page.goto(format!("{base}{path}")).status, 200, "{path}");
         assert_eq!(page.count(By::Css("main img, main script:not([type])")), 0, "{path}");
+        if path.starts_with("/projects") {
+            assert!(page.text().contains("onerror=alert(1)"), "{path}: {}", page.text());
+        }
         assert_eq!(page.complaints(), Vec::<String>::new(), "{path}");
     }
 }

@@ -75,6 +75,8 @@ pub struct ConsoleDatasetPage {
     pub dataset: DatasetFacts,
     /// Form that changes the dataset.
     pub edit: DatasetEditForm,
+    /// Time between two changes of the price, in words.
+    pub price_window: String,
     /// Sales and readers of the dataset.
     pub sales: ItemSales,
     /// Records over time, oldest first.

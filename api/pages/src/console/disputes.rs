@@ -162,19 +162,21 @@ impl DisputeView {
 }
 
 /// Disputes of an account, as a part of a page.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct DisputesPart {
     /// Disputes that are open, newest first.
     pub open: Vec<DisputeView>,
     /// Disputes that have ended, newest first.
     pub ended: Vec<DisputeView>,
+    /// Time after a sale in which it can be disputed, in words.
+    pub window: String,
 }
 
 impl DisputesPart {
-    /// Returns disputes in two lists.
-    pub fn of(disputes: impl IntoIterator<Item = DisputeView>) -> Self {
+    /// Returns disputes in two lists, with the time in which a sale can be disputed.
+    pub fn of(disputes: impl IntoIterator<Item = DisputeView>, window: String) -> Self {
         let (open, ended) = disputes.into_iter().partition(DisputeView::is_open);
-        Self { open, ended }
+        Self { open, ended, window }
     }
 
     pub(crate) const fn is_empty(&self) -> bool {

@@ -84,6 +84,8 @@ pub struct UnitPriceForm {
     pub price: String,
     /// The platform's default price.
     pub default_price: MicroUsdc,
+    /// Time between two changes of the price, in words.
+    pub window: String,
     /// True if a change was just made.
     pub is_saved: bool,
     /// Rules that the input breaks.

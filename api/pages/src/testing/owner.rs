@@ -220,6 +220,7 @@ fn unit(texts: &Texts) -> ConsoleUnitPage {
             seen: "0.25".to_owned(),
             price: texts.word.clone(),
             default_price: MicroUsdc(10_000),
+            window: "24 hours".to_owned(),
             is_saved: false,
             errors: vec![FieldError::new("price", "Must be dollars from 0 on.")],
         }),

@@ -25,6 +25,7 @@ use crate::ops::disputes::both_sides;
 use crate::ops::page_kit::{PAGE_ROWS, form, form_page, id, missing, page, page_layout, repairable};
 use crate::ops::paging::{read_cursor, take_page};
 use crate::rules::disputes;
+use crate::spans::span;
 
 const LIST: &str = "/console/disputes";
 const ONE: &str = "/console/disputes/{id}";
@@ -151,7 +152,7 @@ async fn list(cx: Cx, input: DisputesPageQuery) -> Result<PageResponse, ApiError
     };
     PageResponse::page(&DisputesPage {
         chrome: page_layout(&cx).await?,
-        disputes: part(found, operator),
+        disputes: part(&cx, found, operator),
         to_decide,
         next,
         is_later: before.is_some(),
@@ -161,7 +162,7 @@ async fn list(cx: Cx, input: DisputesPageQuery) -> Result<PageResponse, ApiError
 /// Returns the newest disputes of an account, as a part of another page.
 pub(in crate::ops) async fn newest(cx: &Cx, operator: OperatorId) -> Result<DisputesPart, ApiError> {
     let found = both_sides(cx, operator, None, None, OF_MONEY).await?;
-    Ok(part(found, operator))
+    Ok(part(cx, found, operator))
 }
 
 /// Returns the disputes that wait for the person: those to answer, and to the administrator those to decide.
@@ -178,11 +179,12 @@ pub(super) async fn attention(cx: &Cx, operator: OperatorId) -> Result<Vec<Atten
     Ok(items)
 }
 
-fn part(found: Vec<DisputedSale>, operator: OperatorId) -> DisputesPart {
-    DisputesPart::of(found.into_iter().map(|found| {
+fn part(cx: &Cx, found: Vec<DisputedSale>, operator: OperatorId) -> DisputesPart {
+    let views = found.into_iter().map(|found| {
         let reader = reader(&found, operator);
         view(found, reader)
-    }))
+    });
+    DisputesPart::of(views, span(cx.app.pay.dispute_window_seconds.into()))
 }
 
 /// Returns the side of an operator; of a stranger, who is shown it at all, that of the administrator.

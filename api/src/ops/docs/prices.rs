@@ -17,7 +17,7 @@ use crate::call::view::PageResponse;
 use crate::error::ApiError;
 use crate::ops::money::pricing;
 use crate::ops::page_kit::page_layout;
-use crate::ops::pages::limits::span;
+use crate::spans::span;
 
 /// Price in dollars whose fee the page shows if the query names none.
 const ASKED: &str = "0.50";

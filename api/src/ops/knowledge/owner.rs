@@ -25,6 +25,7 @@ use crate::ops::console::sales_of_item;
 use crate::ops::page_kit::{form, form_page, instant, page, page_layout, repairable, sentence};
 use crate::price::{PriceInput, typed_price};
 use crate::rules::entitlement::units::{self, ShownStatus};
+use crate::spans::hours;
 
 /// Versions on the page.
 const SHOWN: u32 = 50;
@@ -113,6 +114,7 @@ async fn unit_page(cx: &Cx, unit: Unit) -> Result<ConsoleUnitPage, ApiError> {
             seen: typed_price(unit.chain.price_micro),
             price: typed_price(unit.chain.price_micro),
             default_price: units::price_of(None),
+            window: hours(cx.app.limits.price_change_window.hours()),
             is_saved: false,
             errors: Vec::new(),
         }),
