@@ -27,7 +27,7 @@ pub struct Config {
     pub signup_open: bool,
     /// Letters of a UTC day that sign-ups and people who sign in may cause.
     pub mails_per_day: u32,
-    /// Address that is told of reports while no operator is a moderator.
+    /// Address that is told of disputes, and of reports while no operator is a moderator.
     pub administrator: Option<String>,
     /// Latest format of the submissions that this process writes: every worker must read it.
     pub write_format: u32,

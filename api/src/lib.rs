@@ -34,6 +34,7 @@ pub mod periodic;
 pub mod price;
 pub mod rules;
 pub mod secrets;
+mod spans;
 pub mod state;
 #[cfg(test)]
 mod testing;

@@ -94,6 +94,11 @@ impl JsonSchema for PriceInput {
     }
 }
 
+/// Returns a price as a form has it: empty for the platform's default.
+pub(crate) fn typed_price(micro: Option<i64>) -> String {
+    micro.map(|micro| MicroUsdc(micro).to_string()).unwrap_or_default()
+}
+
 /// Returns the price of a version of a paid project: its own, or the platform's default.
 pub(crate) fn dataset_price(micro: Option<i64>) -> MicroUsdc {
     micro.map_or(pay::DEFAULT_DATASET_PRICE, MicroUsdc)

@@ -71,7 +71,7 @@ async fn the_curl_lines_of_the_documentation_work_as_written() {
         String::from_utf8_lossy(&ran.stderr)
     );
     assert!(ran.status.success(), "{said}\n{script}");
-    assert_eq!(fs::read_dir(&folder).unwrap().count(), 14);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 15);
 
     let record = json!({"gauge": "Hook of Holland", "at": "2026-11-21T06:00:00Z", "metres": 0.83});
     let [agent, project, merged, tried] = [1, 2, 3, 4].map(|number| answer(&folder, number));
@@ -103,6 +103,7 @@ async fn the_curl_lines_of_the_documentation_work_as_written() {
     );
 
     assert_eq!(answer(&folder, 14)["previewRows"], 10);
+    assert_eq!(answer(&folder, 15), json!({"items": []}));
 
     // FORMAT.md describes this folder, and a machine that never met the service.
     let key = agent["key"].as_str().unwrap();

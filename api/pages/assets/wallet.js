@@ -11,7 +11,9 @@ choice.setAttribute("aria-label", "Wallet");
 // Two wallets or more are chosen from, beside the first button.
 function choices() {
   if (announced.size < 2) return;
-  choice.replaceChildren(...[...announced].map(([id, { info }]) => new Option(info.name, id)));
+  // One that announces itself late does not change what was chosen.
+  const chosen = choice.value;
+  choice.replaceChildren(...[...announced].map(([id, { info }]) => new Option(info.name, id, false, id === chosen)));
   if (!choice.isConnected) document.querySelector("[data-pay], [data-sign]")?.before(choice);
 }
 const wallet = () => (announced.get(choice.value) ?? announced.values().next().value)?.provider ?? window.ethereum;
@@ -20,25 +22,27 @@ const hex = (bytes) => "0x" + Array.from(bytes, (b) => b.toString(16).padStart(2
 const wait = (seconds) => new Promise((done) => { setTimeout(done, seconds * 1000); });
 const reason = (error) => error?.code === 4001 ? "You said no in the wallet. Nothing was sent." : `The wallet says: ${error?.message ?? error}`;
 
-async function connected() {
-  if (!wallet()) throw new Error("this browser has no wallet; use another one, or hand the call to an agent");
-  const [from] = await wallet().request({ method: "eth_requestAccounts" });
+// The wallet is asked for once, so one that is chosen meanwhile gets the next payment.
+async function connected(by) {
+  if (!by) throw new Error("this browser has no wallet; use another one, or hand the call to an agent");
+  const [from] = await by.request({ method: "eth_requestAccounts" });
   return from;
 }
 
-async function switched(chain) {
+async function switched(by, chain) {
   const chainId = "0x" + chain.toString(16);
   // A wallet refuses to sign for another chain than the one it shows. One that knows no chains signs at once.
-  await wallet().request({ method: "wallet_switchEthereumChain", params: [{ chainId }] }).catch((error) => {
+  await by.request({ method: "wallet_switchEthereumChain", params: [{ chainId }] }).catch((error) => {
     if (error?.code === 4001) throw error;
   });
 }
 
 async function signed(terms) {
   const accepted = terms.accepts[0];
-  const from = await connected();
+  const by = wallet();
+  const from = await connected(by);
   const chain = Number(accepted.network.split(":")[1]);
-  await switched(chain);
+  await switched(by, chain);
   const now = Math.floor(Date.now() / 1000);
   const authorization = {
     from,
@@ -61,7 +65,7 @@ async function signed(terms) {
     domain: { name: accepted.extra.name, version: accepted.extra.version, chainId: chain, verifyingContract: accepted.asset },
     message: authorization,
   };
-  const signature = await wallet().request({ method: "eth_signTypedData_v4", params: [from, JSON.stringify(typed)] });
+  const signature = await by.request({ method: "eth_signTypedData_v4", params: [from, JSON.stringify(typed)] });
   return btoa(JSON.stringify({ x402Version: 2, resource: terms.resource, accepted, payload: { signature, authorization } }));
 }
 
@@ -139,10 +143,11 @@ async function pay(button) {
 async function prove(button) {
   const say = (text) => { status(button).textContent = text; };
   try {
-    const from = await connected();
+    const by = wallet();
+    const from = await connected(by);
     const message = document.getElementById(button.dataset.message).textContent;
     const params = [hex(new TextEncoder().encode(message)), from];
-    document.getElementById(button.dataset.sign).value = await wallet().request({ method: "personal_sign", params });
+    document.getElementById(button.dataset.sign).value = await by.request({ method: "personal_sign", params });
     say("Signed. Send the form.");
   } catch (error) {
     say(reason(error));

@@ -162,7 +162,7 @@ pub struct ProfilePage {
     pub disputes: (u64, u64),
     /// Takedowns of its items that stand.
     pub takedowns: u64,
-    /// Newest items.
+    /// Up to 20 datasets and 20 units of the account, those that changed last first.
     pub items: Vec<ProfileItem>,
 }
 

@@ -20,7 +20,7 @@ const PITCH: usize = 7;
 /// A run in the small chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunBar {
-    /// New rows.
+    /// Number of rows that the run added to the dataset.
     pub new: u64,
     /// True if it failed.
     pub is_failed: bool,
@@ -161,7 +161,7 @@ impl PublicCollectorsPage {
 pub struct CollectorPage {
     /// Frame of the page.
     pub chrome: PageLayout,
-    /// The collector.
+    /// Collector that the page is about.
     pub collector: PublicCollector,
     /// Its latest runs, newest first.
     pub runs: Vec<CollectorRunRow>,

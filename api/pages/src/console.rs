@@ -49,7 +49,7 @@ pub use disputes::{
 };
 pub use figures::{FailingJobRow, FigureBar, FiguresPage};
 pub use invitations::{InvitationRequestRow, InvitationRow, InvitationsPage};
-pub use item_sales::{ItemDay, ItemSaleRow, ItemSales};
+pub use item_sales::{ItemDay, ItemSales};
 pub use library::{
     LibraryChoice, LibraryContent, LibraryDataset, LibraryItem, LibraryNote, LibraryPage, LibraryPaid, LibraryReader,
     LibraryText, LibraryThing,

@@ -11,13 +11,13 @@ use crate::filters;
 /// Kind of the item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GoneThing {
-    /// A dataset.
+    /// Dataset, at `/projects/{slug}`.
     Dataset,
-    /// A unit.
+    /// Version of a unit, at `/units/{id}`.
     Unit,
     /// A request on the board.
     Request,
-    /// An agent.
+    /// Agent, at `/agents/{name}`.
     Agent,
 }
 

@@ -38,7 +38,7 @@ pub struct HomePage {
     pub example: Option<HomeExample>,
     /// Public datasets with the newest versions, newest first.
     pub newest: Vec<HomeDataset>,
-    /// Newest units.
+    /// Published units, the newest first.
     pub knowledge: Vec<FindHit>,
     /// Newest open requests.
     pub wanted: Vec<HomeRequest>,
@@ -68,7 +68,7 @@ pub struct HomeDataset {
 /// Dataset with sampled rows, as anybody sees them.
 #[derive(Clone, Debug)]
 pub struct HomeExample {
-    /// The dataset.
+    /// Dataset that the rows are of.
     pub dataset: HomeDataset,
     /// Names of the columns that are shown.
     pub columns: Vec<String>,

@@ -39,7 +39,7 @@ pub(crate) struct OpenBeginning {
 pub(crate) struct OutlineSection {
     /// Heading; absent for the rest of a section whose heading is shown, and before the first heading.
     pub(crate) heading: Option<String>,
-    /// Paragraphs.
+    /// Number of paragraphs in the section.
     pub(crate) paragraphs: u64,
     /// Tables, blocks of code and lists.
     pub(crate) parts: Vec<OutlinePart>,

@@ -91,7 +91,7 @@ pub struct UnitPage {
     pub near: Vec<NearItem>,
     /// Appeal against the rejection of the version, for its owner.
     pub appeal: Option<UnitAppeal>,
-    /// What the person may do here as an agent.
+    /// Forms by which the person acts as an agent of the account, with the words typed into them.
     pub forms: UnitForms,
     /// Call to hand to an agent.
     pub request: String,

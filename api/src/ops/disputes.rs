@@ -17,7 +17,7 @@ use crate::call::schema::TEXT;
 use crate::call::spec::{Effect, KEY_OR_OPERATOR, Scope, Spec};
 use crate::call::wire::WireInstant;
 use crate::error::ApiError;
-use crate::ops::paging::take_page;
+use crate::ops::paging::{NOT_A_NEXT_CURSOR, read_cursor, take_page};
 use crate::rules::disputes;
 
 /// Disputes on a page when the caller gives no `limit`.
@@ -250,12 +250,7 @@ async fn open(cx: Cx, input: OpenDisputeInput) -> Result<JsonReply<DisputeDetail
 
 async fn list(cx: Cx, input: ListDisputesQuery) -> Result<JsonReply<DisputeList>, ApiError> {
     let operator = cx.the_operator()?;
-    let before: Option<DisputeId> = input
-        .cursor
-        .as_deref()
-        .map(str::parse)
-        .transpose()
-        .map_err(|_error| ApiError::invalid("/cursor", "must be the `nextCursor` of a page before"))?;
+    let before: Option<DisputeId> = read_cursor(input.cursor.as_deref(), NOT_A_NEXT_CURSOR)?;
     let limit = input.limit.unwrap_or(DEFAULT_DISPUTES);
     let side = input.side.map(DisputeRole::side);
     let mut found = both_sides(&cx, operator, side, before, limit + 1).await?;

@@ -15,6 +15,7 @@ use crate::call::operation::Operations;
 use crate::call::spec::{Credential, KEY_OPERATOR_OR_APP, Scope, Spec};
 use crate::call::wire::{NoInput, WireInstant};
 use crate::error::ApiError;
+use crate::ops::paging::{NOT_A_NEXT_CURSOR, read_cursor};
 
 mod contributions;
 mod purchases;
@@ -115,9 +116,8 @@ struct ListQuery {
 impl ListQuery {
     /// Returns the id of the last item of the page before, and the length of the page.
     fn read<T: std::str::FromStr>(&self) -> Result<(Option<T>, u32), ApiError> {
-        let cursor = self.cursor.as_deref().map(str::parse::<T>).transpose();
-        let cursor = cursor.map_err(|_error| ApiError::invalid("/cursor", "must be the `nextCursor` of a page before"));
-        Ok((cursor?, self.limit.unwrap_or(DEFAULT_LIMIT)))
+        let cursor = read_cursor(self.cursor.as_deref(), NOT_A_NEXT_CURSOR)?;
+        Ok((cursor, self.limit.unwrap_or(DEFAULT_LIMIT)))
     }
 }
 

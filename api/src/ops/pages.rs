@@ -16,7 +16,7 @@ use crate::error::ApiError;
 use crate::licenses::License;
 use crate::ops::tools;
 
-pub(super) mod limits;
+mod limits;
 pub(super) mod worked;
 
 /// Path of the terms of service.
@@ -160,11 +160,13 @@ pub(super) fn license_text(cx: &Cx) -> Result<Bytes, ApiError> {
 }
 
 async fn guide(cx: Cx, _: NoInput) -> Result<StreamedAnswer<MarkdownMedia>, ApiError> {
-    let text = filled(&cx, "agent_guide", || guide_source(&limits_source(&cx)));
+    let text = filled(&cx, "agent_guide", || {
+        worked::figures(&cx, &guide_source(&limits_source(&cx)))
+    });
     Ok(StreamedAnswer::whole(text?))
 }
 
-/// Returns the guide for agents with this text about the limits. Places of the address and the version stay open.
+/// Returns the guide for agents with this text about the limits. Figures, the address and the version stay open.
 pub(super) fn guide_source(limits: &str) -> String {
     let text = include_str!("../texts/agents.md").replace("{limits}", limits);
     text.replace("{jobs}", &worked::links())

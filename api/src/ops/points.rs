@@ -13,7 +13,7 @@ use crate::call::operation::Operations;
 use crate::call::spec::{KEY, PUBLIC, Spec};
 use crate::call::wire::WireInstant;
 use crate::error::ApiError;
-use crate::ops::paging::take_page;
+use crate::ops::paging::{NOT_A_NEXT_CURSOR, read_cursor, take_page};
 use crate::state::leaderboard::RankingPeriod;
 
 /// Sentence of every answer with points.
@@ -125,11 +125,7 @@ struct PointsEvent {
 
 async fn own(cx: Cx, input: OwnPointsQuery) -> Result<JsonReply<PointsBalance>, ApiError> {
     let (agent, operator) = (cx.the_agent()?, cx.the_operator()?);
-    let before: Option<PointsEventId> = input
-        .cursor
-        .map(|cursor| cursor.parse())
-        .transpose()
-        .map_err(|_error| ApiError::invalid("/cursor", "must be the `nextCursor` of a page before"))?;
+    let before: Option<PointsEventId> = read_cursor(input.cursor.as_deref(), NOT_A_NEXT_CURSOR)?;
     let limit = input.limit.unwrap_or(DEFAULT_LIMIT);
     let points = cx.app.store.points();
     let (sums, of_operator, mut events) = tokio::try_join!(

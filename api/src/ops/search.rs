@@ -10,12 +10,14 @@ mod suggest;
 mod view;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use data_encoding::BASE64URL_NOPAD;
 use schemars::JsonSchema;
-use search::{MaxAge, Price, SearchFilter, SearchMode, SearchOrder, SearchQuery, SearchResult};
+use search::{Index, MaxAge, Price, SearchFilter, SearchMode, SearchOrder, SearchQuery, SearchResult};
 use serde::Deserialize;
 use store::{Project, Unit};
+use types::Timestamp;
 use types::unit::Judge;
 use types::vocabulary::{ItemKind, Language};
 
@@ -231,15 +233,7 @@ async fn answer(cx: &Cx, input: SearchInput, beside: PageConditions) -> Result<S
             cx.now,
         );
     }
-    let now = cx.now;
-    // The scan of the vectors takes milliseconds of a processor, which would hold up other requests of
-    // a thread.
-    let found = tokio::task::spawn_blocking(move || index.search(&query, now))
-        .await
-        .map_err(ApiError::internal)?
-        .map_err(|error| {
-            ApiError::unavailable(types::error::with_causes(&error)).with_code(ErrorCode::SearchNotReady)
-        })?;
+    let found = ask(index, query, cx.now).await?;
     let mut results = SearchAnswer::new((mode, judge), &found);
     let mut room = PageRoom::of(cx);
     room.spend(&results)?;
@@ -249,6 +243,16 @@ async fn answer(cx: &Cx, input: SearchInput, beside: PageConditions) -> Result<S
     results.items = previews;
     results.next_cursor = (more && next < MAX_SEARCH_LIMIT).then(|| cursor(mode, next));
     Ok(results)
+}
+
+/// Asks the index.
+async fn ask(index: Arc<Index>, query: SearchQuery, now: Timestamp) -> Result<SearchResult, ApiError> {
+    // The scan of the vectors takes milliseconds of a processor, which would hold up other requests of
+    // a thread.
+    tokio::task::spawn_blocking(move || index.search(&query, now))
+        .await
+        .map_err(ApiError::internal)?
+        .map_err(|error| ApiError::unavailable(types::error::with_causes(&error)).with_code(ErrorCode::SearchNotReady))
 }
 
 /// Reads the hits from the database. Returns at most `limit` previews of those that are shown now, as many as fit, and

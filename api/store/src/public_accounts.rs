@@ -8,7 +8,7 @@ use types::vocabulary::Access;
 use types::{AgentId, OperatorId, Timestamp, UnitId};
 
 use crate::activity::{Activity, SHOWN};
-use crate::query::{sql, text};
+use crate::query::{Statement, sql, text};
 use crate::row::{Columns, Row as _, row, texts};
 use crate::{Error, Store};
 
@@ -23,6 +23,10 @@ impl Store {
     }
 }
 
+/// Name of an account, unless it hides it.
+const ACCOUNT_NAME: &str =
+    "CASE WHEN operators.profile_hidden = 1 THEN NULL ELSE operators.display_name END AS account_name";
+
 row! {
     /// An account as anybody sees it.
     #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,13 +34,11 @@ row! {
         /// Id of the operator.
         pub id: OperatorId = "operators.id AS operator_id",
         /// Name to display; `None` if the account hides it.
-        pub name: Option<String> = "CASE WHEN operators.profile_hidden = 1 THEN NULL ELSE operators.display_name END AS account_name",
+        pub name: Option<String> = ACCOUNT_NAME,
         /// Time of the sign-up.
         pub created_at: Timestamp = "operators.created_at AS joined_at",
         /// Time of the proof of the wallet that is paid out to.
         pub wallet_proved_at: Option<Timestamp> = "operators.payout_proved_at AS wallet_proved_at",
-        /// Time of the suspension, if suspended.
-        pub suspended_at: Option<Timestamp> = "operators.suspended_at AS suspended_at",
     }
 }
 
@@ -53,7 +55,7 @@ row! {
         /// Operator that the agent acts for.
         pub operator: OperatorId = "agents.operator_id AS operator_id",
         /// Name of that account; `None` if it hides it.
-        pub account: Option<String> = "CASE WHEN operators.profile_hidden = 1 THEN NULL ELSE operators.display_name END AS account_name",
+        pub account: Option<String> = ACCOUNT_NAME,
         /// Time of the creation.
         pub created_at: Timestamp = "agents.created_at AS created_at",
         /// Time at which its account removed it.
@@ -143,7 +145,7 @@ row! {
         pub takedowns: u64,
         /// Disputes of its sales that have ended.
         pub disputes: u64,
-        /// Those of them that ended for the buyer.
+        /// Disputes of its sales that ended for the buyer.
         pub refunds: u64,
     }
 }
@@ -391,13 +393,7 @@ impl PublicAccounts<'_> {
              WHERE slug = $1 AND visibility = 'public' AND taken_down_at IS NOT NULL AND deleted_at IS NULL",
             slug
         );
-        self.0
-            .read(async {
-                let row = row.row_if_any(&mut self.0.readers()).await?;
-                let at = row.map(|row| row.get("taken_down_at")).transpose()?;
-                Ok(at.map(PublicEnd::TakenDown))
-            })
-            .await
+        self.taken_down(row).await
     }
 
     /// Returns the end of a version of a unit that was published.
@@ -427,16 +423,10 @@ impl PublicAccounts<'_> {
             return Ok(None);
         }
         let row = sql!(
-            "SELECT removed_at FROM requests WHERE id = $1 AND removed_at IS NOT NULL",
+            "SELECT removed_at AS taken_down_at FROM requests WHERE id = $1 AND removed_at IS NOT NULL",
             id
         );
-        self.0
-            .read(async {
-                let row = row.row_if_any(&mut self.0.readers()).await?;
-                let at = row.map(|row| row.get("removed_at")).transpose()?;
-                Ok(at.map(PublicEnd::TakenDown))
-            })
-            .await
+        self.taken_down(row).await
     }
 
     /// Returns the end of an agent that is taken down, by the skeleton of its name.
@@ -448,6 +438,11 @@ impl PublicAccounts<'_> {
             "SELECT taken_down_at FROM agents WHERE skeleton = $1 AND taken_down_at IS NOT NULL",
             skeleton
         );
+        self.taken_down(row).await
+    }
+
+    /// Returns the takedown of the row that a statement finds, if there is one.
+    async fn taken_down(&self, row: Statement) -> Result<Option<PublicEnd>, Error> {
         self.0
             .read(async {
                 let row = row.row_if_any(&mut self.0.readers()).await?;

@@ -43,7 +43,7 @@ const MONEY_FAULTS: u32 = 20;
 /// Time that one question to the database may take, at least.
 const MIN_QUERY_TIMEOUT: Duration = Duration::from_mins(30);
 
-/// What a check says: line by line, or as one object at its end.
+/// Output of a check: each line at once, or all lines as one JSON object at the end.
 #[derive(Debug)]
 struct CheckOutput {
     is_json: bool,

@@ -37,10 +37,10 @@ fn lines(credits: &Credits, origin: &str) -> Vec<String> {
         ));
     }
     let limits = credits.more.get("limits").unwrap_or(&Value::Null);
-    for (owner, name) in [("agent", "agent"), ("app", "app")] {
+    for owner in ["agent", "app"] {
         let limits = &limits[owner];
         if limits.is_object() {
-            lines.push(format!("{name:<10} {}", limits_of(limits)));
+            lines.push(format!("{owner:<10} {}", limits_of(limits)));
         }
     }
     lines.push(format!("buy more   {}/console/money", shown(origin)));

@@ -161,7 +161,7 @@ fn project_row(project: &Project) -> Vec<String> {
     ]
 }
 
-/// Returns the words for who reads a dataset and what it costs.
+/// Returns the price of a dataset in words: `private`, `free with an account`, or the amount in dollars.
 pub(crate) fn project_price(project: &Project) -> String {
     match (text(&project.more, "visibility").as_str(), text(&project.more, "price")) {
         ("private", _) => "private".to_owned(),

@@ -166,6 +166,14 @@ const FAKE_WALLET: &str = "window.ethereum = {request: ({method, params}) => {
     });
 }}";
 
+/// Two wallets that announce themselves (EIP-6963): one that says no, with a name of markup, and [`FAKE_WALLET`].
+const ANNOUNCED_WALLETS: &str = "const yes = window.ethereum;
+    delete window.ethereum;
+    const no = {request: () => Promise.reject({code: 4001})};
+    const announce = () => [['1', '<b>Other</b>', no], ['2', 'Mine', yes]].forEach(([uuid, name, provider]) =>
+        window.dispatchEvent(new CustomEvent('eip6963:announceProvider', {detail: {info: {uuid, name}, provider}})));
+    announce(); announce()";
+
 /// Signs what the wallet of the page was asked for, as its owner does, and returns the amount.
 fn sign_asked(page: &Page, key: &WalletKey) -> u64 {
     page.see(By::Css("#asked"));
@@ -210,7 +218,11 @@ async fn a_wallet_adds_two_packs_with_two_signatures_and_none_twice() {
     open(&page, &scene, "/console/money/add?packs=2");
     judge_answer(&page, "credit by a wallet");
     page.evaluate(&format!("window.account = '{payer}'"));
-    page.evaluate(&format!("{FAKE_WALLET}; null"));
+    page.evaluate(&format!("{FAKE_WALLET}; {ANNOUNCED_WALLETS}; null"));
+    page.click(By::Button("Pay $2.00"));
+    page.see(By::Text("You said no in the wallet."));
+    page.pick(By::Css("select[aria-label=Wallet]"), "2");
+    judge_answer(&page, "a wallet that was chosen");
     page.click(By::Button("Pay $2.00"));
     assert_eq!(sign_asked(&page, &key), 1_000_000);
     // The wallet holds one pack: the second payment is refused, and the page says what was paid.

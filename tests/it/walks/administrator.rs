@@ -6,20 +6,16 @@
 use std::time::Instant;
 
 use serde_json::json;
-use tests::browser::{By, Look, Page};
+use tests::browser::{By, Look};
 use tests::server::{DEADLINE, POLL};
 use tests::world::{contribute, project_body, records};
 
+use super::follow;
 use crate::accounts::Site;
 use crate::console::{browser, judge_answer};
 use crate::sql_page::{Asker, text, window};
 
 const REASON: &str = "Fourteen write-ups of this account are copies of others.";
-
-fn click(page: &Page, by: By<'_>, what: &str) {
-    let visit = page.submit(by);
-    assert_eq!(visit.status, 200, "{what}: {}", visit.url);
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_administrator_finds_suspends_restores_invites_and_sees_the_figures() {
@@ -45,13 +41,13 @@ async fn an_administrator_finds_suspends_restores_invites_and_sees_the_figures()
     judge_answer(&page, "accounts");
     // By what a reporter tells: the beginning of the address.
     page.fill(By::Css("#oq"), "post@prime");
-    click(
+    follow(
         &page,
         By::Css("form[action='/console/operators'] button"),
         "the accounts that are found",
     );
     assert_eq!(page.count(By::Css("tbody tr")), 1);
-    click(&page, By::Css("tbody a"), "the account");
+    follow(&page, By::Css("tbody a"), "the account");
     assert!(page.text().contains("post@prime-facts.example.org"), "{}", page.text());
     judge_answer(&page, "an account that can be suspended");
     let account = page.url();
@@ -64,7 +60,7 @@ async fn an_administrator_finds_suspends_restores_invites_and_sees_the_figures()
     judge_answer(&page, "a suspension with an error");
     let name = page.read(By::Css("h1"));
     page.fill(By::Css("#confirm"), name.trim());
-    click(&page, By::Button("Suspend the account"), "the suspension");
+    follow(&page, By::Button("Suspend the account"), "the suspension");
     assert_eq!(page.url(), account);
     page.see(By::Text("Restore the account"));
     assert_eq!(spammer.agent.http.get("/points").await.code(), 401);
@@ -73,22 +69,23 @@ async fn an_administrator_finds_suspends_restores_invites_and_sees_the_figures()
     let found = options.admin(&["operator", "find", "POST@"]);
     assert_eq!(found["items"][0]["operatorId"], shown["operatorId"]);
     let listed = options.admin(&["operator", "list"]);
-    assert!(listed["total"].as_u64() >= Some(2), "{listed}");
+    let accounts = listed["total"].as_u64().unwrap();
+    assert!(accounts >= 2, "{listed}");
 
     page.fill(By::Label("Reason"), "The account took the copies back and wrote to us.");
     page.fill(By::Css("#confirm"), name.trim());
-    click(&page, By::Button("Restore the account"), "the end of the suspension");
+    follow(&page, By::Button("Restore the account"), "the end of the suspension");
     spammer.agent.http.soon("/points", 200).await;
 
     // Invitations: one is made, and taken back.
-    click(&page, By::Css(".crumb a"), "accounts again");
-    click(&page, By::Css(".page-h a[href='/console/invitations']"), "invitations");
+    follow(&page, By::Css(".crumb a"), "accounts again");
+    follow(&page, By::Css(".page-h a[href='/console/invitations']"), "invitations");
     page.fill(By::Label("E-mail address"), "noor@delta.example.org");
-    click(&page, By::Button("Invite"), "an invitation");
+    follow(&page, By::Button("Invite"), "an invitation");
     assert!(page.text().contains("noor@delta.example.org"), "{}", page.text());
     judge_answer(&page, "invitations");
     assert_eq!(options.admin(&["invitations", "list"])["total"], 1);
-    click(
+    follow(
         &page,
         By::Css("form[action$='/withdraw'] button"),
         "the invitation taken back",
@@ -98,18 +95,18 @@ async fn an_administrator_finds_suspends_restores_invites_and_sees_the_figures()
     // Figures, once they are counted.
     let is_counted = async || {
         let figures = text(&staff.open("/console/figures").await.expect(200));
-        !figures.contains("Nothing was counted yet") && !figures.contains(">0 new in 7 days")
+        figures.contains(&format!(">{accounts} new in 7 days<"))
     };
     let deadline = Instant::now() + DEADLINE;
     while !is_counted().await {
         assert!(Instant::now() < deadline, "the figures are not counted");
         tokio::time::sleep(POLL).await;
     }
-    click(&page, By::Css(".crumb a"), "accounts once more");
-    click(&page, By::Css(".page-h a[href='/console/figures']"), "figures");
+    follow(&page, By::Css(".crumb a"), "accounts once more");
+    follow(&page, By::Css(".page-h a[href='/console/figures']"), "figures");
     let shown = page.text();
     assert!(
-        shown.contains("Sign-ups a day") && shown.contains("None. A job whose last try failed"),
+        shown.contains(&format!("{accounts} new in 7 days")) && shown.contains("None. A job whose last try failed"),
         "{shown}"
     );
     judge_answer(&page, "figures");

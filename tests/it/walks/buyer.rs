@@ -1,18 +1,12 @@
 //! A buyer finds a dataset, pays for it and reads its rows.
 
 use serde_json::json;
-use tests::browser::{By, Look, Page};
+use tests::browser::{By, Look};
 
+use super::click;
 use crate::checkout::Scene;
 use crate::console::{browser, judge_answer};
 use crate::sql_page::window;
-
-/// Clicks what leads to another document, which must be there and is judged.
-fn click(page: &Page, by: By<'_>, what: &str) {
-    let visit = page.submit(by);
-    assert_eq!(visit.status, 200, "{what}: {}", visit.url);
-    judge_answer(page, what);
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_buyer_finds_a_dataset_pays_for_it_and_reads_its_rows() {

@@ -6,18 +6,12 @@ use serde_json::json;
 use tests::browser::{By, Look, Page};
 use tests::world::{Agent, Operator};
 
+use super::click;
 use crate::console::{Site, browser, judge_answer};
 use crate::publish::agree;
 
 const GAUGES: &str = "Gauge;Read at;Metres\nWick;2026-11-23T10:00:00Z;1.25\nDen Helder;2026-11-23T10:00:00Z;-0.5\n\
                       Aberdeen;2026-11-23T10:10:00Z;0.75\n";
-
-/// Follows a link or presses a button, which must lead to a page.
-fn go(page: &Page, by: By<'_>, what: &str) {
-    let visit = page.submit(by);
-    assert_eq!(visit.status, 200, "{what}: {}", visit.url);
-    judge_answer(page, what);
-}
 
 /// Publishes the file for everybody who pays.
 fn publish(page: &Page, site: &Site) {
@@ -46,7 +40,7 @@ fn edit(page: &Page, other: &Page, site: &Site) {
         Some("Water levels <b>of three gauges</b>")
     );
     page.fill(By::Css("#price"), "0.75");
-    go(page, By::Button("Save changes"), "a dataset that was changed");
+    click(page, By::Button("Save changes"), "a dataset that was changed");
     page.see(By::Text("Saved."));
     // What the other window still shows is not written over that.
     other.fill(By::Css("#title"), "Water levels, old window");
@@ -59,7 +53,7 @@ fn edit(page: &Page, other: &Page, site: &Site) {
         other.text()
     );
     page.goto(site.url("/console/datasets/gauges"));
-    go(page, By::Link("Public page"), "the public page of an own dataset");
+    click(page, By::Link("Public page"), "the public page of an own dataset");
     let text = page.text();
     assert!(
         text.contains("Water levels <b>of three gauges</b>") && text.contains("0.75"),
@@ -87,28 +81,28 @@ async fn the_owner_of_a_csv_publishes_changes_and_sells_it() {
     assert_eq!(bought.body["priceMicro"], json!(750_000));
 
     page.goto(site.url("/console"));
-    go(&page, By::Css(".rail a[href='/console/datasets']"), "the own datasets");
-    go(
+    click(&page, By::Css(".rail a[href='/console/datasets']"), "the own datasets");
+    click(
         &page,
         By::Css("a[href='/console/datasets/gauges']"),
         "the own dataset, sold once",
     );
     let text = page.text();
-    for words in ["an agent, with credits", "$0.75", "on hold until", "1 in 30 days"] {
+    for words in ["an account, with credit", "$0.75", "on hold until", "1 in 30 days"] {
         assert!(text.contains(words), "{words}: {text}");
     }
 
     // The account: a name of its own, and a copy of all of it.
-    go(&page, By::Css(".rail a[href='/console/settings']"), "the settings");
+    click(&page, By::Css(".rail a[href='/console/settings']"), "the settings");
     page.fill(By::Label("Name that others see"), "Harbour <i>Lab</i>");
-    go(&page, By::Button("Save name"), "the settings with a new name");
+    click(&page, By::Button("Save name"), "the settings with a new name");
     page.see(By::Text("The name is saved."));
     let saved = page.download(By::Link("Save a copy as JSON"));
     let copy: serde_json::Value = serde_json::from_slice(&saved.bytes).unwrap();
     assert_eq!(copy["account"]["displayName"], json!("Harbour <i>Lab</i>"));
     assert_eq!(copy["sales"].as_array().unwrap().len(), 1);
     // Closing is asked about first, and nothing of it happens by that.
-    go(
+    click(
         &page,
         By::Css("a[href='/console/settings/close']"),
         "the question before an account is closed",
@@ -128,7 +122,7 @@ async fn the_owner_of_a_csv_publishes_changes_and_sells_it() {
     assert!(page.text().contains("typed for an hour"), "{}", page.text());
     site.sign_in(&other, 2).await;
     assert_eq!(page.submit(By::Button("Save changes")).status, 400);
-    go(
+    click(
         &page,
         By::Button("Save changes"),
         "a dataset that was changed after a new sign-in",
@@ -166,6 +160,7 @@ async fn the_owner_changes_a_dataset_without_scripts() {
         page.attribute(By::Css("#title"), "value").as_deref(),
         Some("Water levels of three gauges")
     );
+    assert_eq!(page.count(By::Css("input[name=status][value=paused]:checked")), 1);
     page.submit(By::Link("Archive …"));
     page.submit(By::Button("Archive it for good"));
     assert!(page.text().contains("It is archived"), "{}", page.text());

@@ -3,10 +3,11 @@
 //! Invariant: every step is a link or a button of the page before.
 
 use serde_json::json;
-use tests::browser::{By, Look, Page};
+use tests::browser::{By, Look};
 use tests::letters::letters_to;
 use types::vocabulary::StaffRole;
 
+use super::follow;
 use crate::accounts::Site;
 use crate::console::{browser, judge_answer};
 use crate::moderation::published;
@@ -15,11 +16,6 @@ use crate::sql_page::{Asker, window};
 /// Text that nobody may run or be turned by.
 const HOSTILE: &str = "A copy.<img src=x onerror=alert(1)><script>alert(2)</script>\u{202e}";
 const REASON: &str = "Its sentences are those of another write-up, published before. Say where yours come from.";
-
-fn click(page: &Page, by: By<'_>, what: &str) {
-    let visit = page.submit(by);
-    assert_eq!(visit.status, 200, "{what}: {}", visit.url);
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_moderator_decides_on_evidence_and_takes_it_back() {
@@ -44,7 +40,7 @@ async fn a_moderator_decides_on_evidence_and_takes_it_back() {
     let page = window(&site, &browser.person(Look::default()), &staff);
     page.goto(format!("{}/console", site.http.base()));
     page.see(By::Text("1 report waits for a decision"));
-    click(&page, By::Link("Open the desk"), "the desk");
+    follow(&page, By::Link("Open the desk"), "the desk");
     let text = page.text();
     assert!(
         text.contains("Simple case mappings") && text.contains("A copy.<img"),
@@ -58,7 +54,7 @@ async fn a_moderator_decides_on_evidence_and_takes_it_back() {
 
     // Who owns it is a link away, and so is the way back.
     let desk = page.url();
-    click(&page, By::Css("#ow ~ dl a"), "the account of the owner");
+    follow(&page, By::Css("#ow ~ dl a"), "the account of the owner");
     assert!(page.text().contains("owner@example.org"), "{}", page.text());
     assert_eq!(page.count(By::Text("Suspend …")), 0, "a moderator suspends nobody");
     judge_answer(&page, "an account");
@@ -68,11 +64,11 @@ async fn a_moderator_decides_on_evidence_and_takes_it_back() {
     page.click(By::Button("Decide …"));
     assert_eq!(page.url(), desk);
     page.fill(By::Label("Reason"), REASON);
-    click(&page, By::Button("Decide …"), "the question");
+    follow(&page, By::Button("Decide …"), "the question");
     judge_answer(&page, "the question before a takedown");
     let reviews = format!("/knowledge/{unit}/reviews");
     site.http.get(&reviews).await.expect(200);
-    click(&page, By::Button("Take it down"), "the decision");
+    follow(&page, By::Button("Take it down"), "the decision");
     page.see(By::Text("Until then you can take it back"));
     judge_answer(&page, "a decision");
     site.http.soon(&reviews, 404).await;
@@ -80,10 +76,10 @@ async fn a_moderator_decides_on_evidence_and_takes_it_back() {
     // Back to the question, which is answered by then: the report says how.
     page.evaluate("history.go(-1)");
     page.see(By::Text("It was taken down."));
-    click(&page, By::Css("a[href$='tab=decided']"), "what was decided");
+    follow(&page, By::Css("a[href$='tab=decided']"), "what was decided");
     assert_eq!(page.count(By::Css("tbody tr")), 1);
 
-    click(&page, By::Css(".note button"), "undone");
+    follow(&page, By::Css(".note button"), "undone");
     page.see(By::Text("A copy."));
     site.http.soon(&reviews, 200).await;
 
@@ -93,8 +89,8 @@ async fn a_moderator_decides_on_evidence_and_takes_it_back() {
         By::Label("Reason"),
         "The mappings are facts of the standard, counted anew.",
     );
-    click(&page, By::Button("Decide …"), "the other question");
-    click(&page, By::Button("Leave it up"), "the other decision");
+    follow(&page, By::Button("Decide …"), "the other question");
+    follow(&page, By::Button("Leave it up"), "the other decision");
     page.see(By::Css("main table"));
     assert!(page.text().contains("left up"), "{}", page.text());
     assert_eq!(page.complaints(), Vec::<String>::new());
@@ -129,7 +125,7 @@ async fn an_owner_answers_and_a_moderator_weighs_it_without_scripts() {
     };
     let page = window(&site, &browser.person(look), &owner);
     page.goto(format!("{}/console", site.http.base()));
-    click(
+    follow(
         &page,
         By::Css("a[href='/console/moderation?tab=own']"),
         "the own takedown",
@@ -139,13 +135,13 @@ async fn an_owner_answers_and_a_moderator_weighs_it_without_scripts() {
         By::Css("textarea[name=answer]"),
         "Every figure was counted again: <b>twice</b>.",
     );
-    click(&page, By::Css("form[action$='/answer'] button"), "the answer");
+    follow(&page, By::Css("form[action$='/answer'] button"), "the answer");
     assert!(page.text().contains("You answered just now"), "{}", page.text());
 
     let page = window(&site, &browser.person(look), &staff);
     page.goto(format!("{}/console/moderation", site.http.base()));
-    click(&page, By::Css("a[href$='tab=answers']"), "answers to weigh");
-    click(&page, By::Css("a[href$='/restore']"), "the answer");
+    follow(&page, By::Css("a[href$='tab=answers']"), "answers to weigh");
+    follow(&page, By::Css("a[href$='/restore']"), "the answer");
     assert!(
         page.text().contains("<b>twice</b>") && page.text().contains("A copy."),
         "{}",
@@ -155,7 +151,7 @@ async fn an_owner_answers_and_a_moderator_weighs_it_without_scripts() {
         By::Label("Reason"),
         "The owner counted the figures again and shows how.",
     );
-    click(&page, By::Button("Show it again"), "shown again");
+    follow(&page, By::Button("Show it again"), "shown again");
     page.see(By::Text("back up"));
     site.http.soon(&format!("/knowledge/{unit}/reviews"), 200).await;
     options.assert_consistent();

@@ -5,16 +5,10 @@
 use tests::browser::{By, Look, Page};
 use tests::letters::letters_to;
 
+use super::click;
 use crate::console::{browser, judge_answer};
 use crate::disputes::Market;
 use crate::sql_page::window;
-
-/// Clicks a link or a button that leads to another document.
-fn click(page: &Page, by: By<'_>, what: &str) {
-    let visit = page.submit(by);
-    assert_eq!(visit.status, 200, "{what}: {}", visit.url);
-    judge_answer(page, what);
-}
 
 /// Opens a page, which must be there.
 fn open(page: &Page, market: &Market, path: &str) {
@@ -89,7 +83,12 @@ async fn an_operator_answers_a_dispute_and_gives_the_price_back() {
     );
     assert!(buyer.text().contains("1 of 1"), "{}", buyer.text());
     click(&buyer, By::Css("a[href='/agents/ada']"), "the agent of the seller");
-    assert!(buyer.text().contains("Rows given"), "{}", buyer.text());
+    assert_eq!(
+        buyer.read(By::Css(".figs dd >> nth=0")),
+        "3",
+        "rows that the agent gave"
+    );
     click(&buyer, By::Css("[aria-labelledby=h-i] a"), "the dataset of the agent");
+    assert!(buyer.url().ends_with("/projects/tides"), "{}", buyer.url());
     market.site.server.options().assert_consistent();
 }

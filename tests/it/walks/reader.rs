@@ -5,6 +5,7 @@ use serde_json::json;
 use tests::Options;
 use tests::browser::{By, Look, Page};
 
+use super::click;
 use crate::accounts::Site;
 use crate::console::{browser, judge_answer};
 use crate::moderation::published;
@@ -16,13 +17,6 @@ const HIDDEN: &str = "KELVIN SIGN";
 fn open(page: &Page, site: &Site, path: &str) {
     let visit = page.goto(format!("{}{path}", site.http.base()));
     assert_eq!(visit.status, 200, "{path}");
-}
-
-/// Clicks what leads to another document, which is judged.
-fn click(page: &Page, by: By<'_>, what: &str) {
-    let visit = page.submit(by);
-    assert_eq!(visit.status, 200, "{what}: {}", visit.url);
-    judge_answer(page, what);
 }
 
 #[track_caller]

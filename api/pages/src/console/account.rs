@@ -141,7 +141,7 @@ pub struct CloseAccountPage {
     pub chrome: PageLayout,
     /// Address of the account, which the person types.
     pub email: String,
-    /// What must end first.
+    /// Matters that must end before the account can be closed; empty if nothing is in its way.
     pub open: Vec<OpenMatter>,
     /// Number of active agents.
     pub agents: u64,
@@ -155,7 +155,7 @@ pub struct CloseAccountPage {
     pub is_fresh: bool,
     /// Address as it was typed.
     pub typed: String,
-    /// What is to be mended.
+    /// Rules that the input breaks.
     pub errors: Vec<FieldError>,
 }
 

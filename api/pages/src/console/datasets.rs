@@ -75,6 +75,8 @@ pub struct ConsoleDatasetPage {
     pub dataset: DatasetFacts,
     /// Form that changes the dataset.
     pub edit: DatasetEditForm,
+    /// Time between two changes of the price, in words.
+    pub price_window: String,
     /// Sales and readers of the dataset.
     pub sales: ItemSales,
     /// Records over time, oldest first.
@@ -116,7 +118,7 @@ pub struct DatasetEditForm {
     pub status: ProjectStatus,
     /// True if a change was just made.
     pub is_saved: bool,
-    /// What is to be mended.
+    /// Rules that the input breaks.
     pub errors: Vec<FieldError>,
     /// The dataset as it is, if it was changed since the form was made: field and value.
     pub changed: Vec<(&'static str, String)>,

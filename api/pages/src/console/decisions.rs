@@ -67,7 +67,7 @@ impl DownRow {
 pub struct RestorePage {
     /// Frame of the page.
     pub chrome: PageLayout,
-    /// The takedown.
+    /// Takedown that the form ends.
     pub row: DownRow,
     /// Words of the report, if it is known.
     pub detail: Option<String>,
@@ -77,7 +77,7 @@ pub struct RestorePage {
     pub errors: Vec<FieldError>,
 }
 
-/// `GET /console/moderation?tab=decided`.
+/// `GET /console/moderation?tab=decided`: the reports that were decided, the latest decision first.
 #[derive(Debug, Template)]
 #[template(path = "console/decided.html")]
 pub struct DecidedPage {
@@ -105,7 +105,7 @@ impl DecidedPage {
     }
 }
 
-/// Decided report.
+/// Report that was upheld or dismissed, for a row of the list.
 #[derive(Clone, Debug)]
 pub struct DecidedRow {
     /// Id of the report.

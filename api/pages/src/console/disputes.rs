@@ -162,19 +162,21 @@ impl DisputeView {
 }
 
 /// Disputes of an account, as a part of a page.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct DisputesPart {
     /// Disputes that are open, newest first.
     pub open: Vec<DisputeView>,
     /// Disputes that have ended, newest first.
     pub ended: Vec<DisputeView>,
+    /// Time after a sale in which it can be disputed, in words.
+    pub window: String,
 }
 
 impl DisputesPart {
-    /// Returns disputes in two lists.
-    pub fn of(disputes: impl IntoIterator<Item = DisputeView>) -> Self {
+    /// Returns disputes in two lists, with the time in which a sale can be disputed.
+    pub fn of(disputes: impl IntoIterator<Item = DisputeView>, window: String) -> Self {
         let (open, ended) = disputes.into_iter().partition(DisputeView::is_open);
-        Self { open, ended }
+        Self { open, ended, window }
     }
 
     pub(crate) const fn is_empty(&self) -> bool {
@@ -211,7 +213,7 @@ impl DisputesPage {
 pub struct DisputePage {
     /// Frame of the page.
     pub chrome: PageLayout,
-    /// The dispute.
+    /// Dispute and its sale, as the reader may see them.
     pub dispute: DisputeView,
     /// True if the reader decides, on whichever side.
     pub decides: bool,
@@ -262,7 +264,7 @@ impl OpenDisputePage {
 pub struct DecideDisputePage {
     /// Frame of the page.
     pub chrome: PageLayout,
-    /// The dispute.
+    /// Dispute and its sale, which the form decides.
     pub dispute: DisputeView,
     /// End that is chosen in the form.
     pub end: Option<DisputeState>,

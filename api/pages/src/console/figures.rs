@@ -36,7 +36,7 @@ pub struct FiguresPage {
 pub struct FigureBar {
     /// Beginning of the day.
     pub day: Instant,
-    /// Accounts made.
+    /// Number of accounts made on the day, without those deleted since because nobody confirmed their address.
     pub sign_ups: u64,
     /// Number of these whose address is confirmed.
     pub confirmed: u64,
@@ -46,7 +46,7 @@ pub struct FigureBar {
     pub credit: MicroUsdc,
     /// Prices that wallets paid.
     pub wallet: MicroUsdc,
-    /// Fees.
+    /// Fees of the sales for money, summed.
     pub fee: MicroUsdc,
     /// Sales for trial credit.
     pub trials: u64,
@@ -54,7 +54,7 @@ pub struct FigureBar {
     pub versions: u64,
     /// Rows of these versions.
     pub rows: u64,
-    /// Write-ups published.
+    /// Number of versions of units that were published.
     pub units: u64,
 }
 

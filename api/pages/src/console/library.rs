@@ -147,7 +147,7 @@ impl LibraryThing {
 /// Fact about an item that matters to a reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LibraryNote {
-    /// Nothing.
+    /// No fact to point out.
     #[default]
     None,
     /// A newer version is out.
@@ -163,7 +163,7 @@ pub enum LibraryNote {
 pub struct LibraryReader {
     /// Address of its public page.
     pub href: String,
-    /// Title.
+    /// Title of the item; empty where it is erased.
     pub title: String,
     /// Name of the agent that made it, if one did.
     pub agent: Option<String>,
@@ -171,7 +171,7 @@ pub struct LibraryReader {
     pub license: String,
     /// Purchase by which it reads, if it was bought.
     pub paid: Option<LibraryPaid>,
-    /// What is read.
+    /// Text of a unit or rows of a dataset, or the reason why they may not be read now.
     pub content: LibraryContent,
 }
 
@@ -237,7 +237,7 @@ pub struct LibraryDataset {
     pub slug: String,
     /// Version that is owned.
     pub version: Version,
-    /// Newest version.
+    /// Newest version of the dataset, which may be later than the owned one.
     pub newest: Version,
     /// Records of the owned version, where known.
     pub records: Option<u64>,

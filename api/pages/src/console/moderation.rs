@@ -90,13 +90,13 @@ impl OwnTakedown {
 /// Tab of the desk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModerationTab {
-    /// Open reports.
+    /// Reports that wait for a decision.
     Open,
     /// Takedowns that their owners answered.
     Answers,
     /// Takedowns in force.
     Down,
-    /// Decided reports.
+    /// Reports that were upheld or dismissed.
     Decided,
     /// Takedowns of the own items.
     Own,

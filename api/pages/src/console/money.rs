@@ -215,7 +215,7 @@ impl SoldRow {
         of_item(self.kind, self.version)
     }
 
-    fn buyer(&self) -> String {
+    pub(super) fn buyer(&self) -> String {
         match (self.paid_with, &self.wallet) {
             (PaidWith::X402, Some(wallet)) => format!("a wallet, {}", short_address(wallet)),
             (PaidWith::X402, None) => "a wallet".to_owned(),
@@ -224,11 +224,11 @@ impl SoldRow {
         }
     }
 
-    fn is_trial(&self) -> bool {
+    pub(super) fn is_trial(&self) -> bool {
         self.paid_with == PaidWith::Given
     }
 
-    fn mark(&self) -> StateMark {
+    pub(super) fn mark(&self) -> StateMark {
         match self.state {
             SaleState::Held => StateMark::Hold,
             SaleState::Disputed | SaleState::TrialDisputed => StateMark::Bad,
@@ -239,7 +239,7 @@ impl SoldRow {
     }
 
     /// Returns the state with its day.
-    fn says(&self) -> String {
+    pub(super) fn says(&self) -> String {
         match (self.state, self.paid_at, self.resolved_at) {
             (SaleState::Held, _, _) => format!("on hold until {}", self.release_at.day()),
             (SaleState::Disputed | SaleState::TrialDisputed, _, _) => "disputed".to_owned(),
@@ -298,7 +298,7 @@ pub enum SpendingKind {
     Added,
     /// Downloads and storage beyond the free part.
     Usage,
-    /// What was given back.
+    /// Credit given back: prices of purchases after a dispute, and charges for usage.
     Returned,
 }
 

@@ -21,7 +21,7 @@ pub struct AccountsPage {
     pub chrome: PageLayout,
     /// Text that is looked for; empty for all accounts.
     pub q: String,
-    /// Accounts.
+    /// Rows of this page: the newest accounts first, or those that the text finds.
     pub rows: Vec<AccountRow>,
     /// Address of the accounts made before.
     pub next: Option<String>,
@@ -40,7 +40,7 @@ pub struct AccountRow {
     pub id: OperatorId,
     /// Name of the account.
     pub name: String,
-    /// E-mail address.
+    /// E-mail address of the account, confirmed or not.
     pub email: String,
     /// Time of the sign-up.
     pub since: Instant,
@@ -100,7 +100,7 @@ impl AccountRow {
 pub struct AccountPage {
     /// Frame of the page.
     pub chrome: PageLayout,
-    /// The account.
+    /// Account that the page is about, with the numbers of its items.
     pub account: AccountRow,
     /// Reason of the suspension, while it is suspended.
     pub suspended_for: Option<String>,

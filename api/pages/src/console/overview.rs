@@ -26,7 +26,7 @@ pub struct OverviewPage {
     pub since: Instant,
     /// Matters that need the person, most urgent first.
     pub attention: Vec<Attention>,
-    /// What goes on without the person.
+    /// Matters that need nothing of the person: batches that wait, downloads near their limit, requests on the board.
     pub also: Vec<GoodToKnow>,
     /// First steps, while there are some to do.
     pub steps: Option<FirstSteps>,
@@ -121,10 +121,10 @@ impl FirstSteps {
     }
 }
 
-/// What goes on without the person, in one line.
+/// Matter that needs nothing of the person, in one line.
 #[derive(Clone, Debug)]
 pub struct GoodToKnow {
-    /// The line.
+    /// Sentence about the matter, without a full stop.
     pub what: String,
     /// Page about it.
     pub href: String,
@@ -330,19 +330,6 @@ impl Attention {
             href: "/console/money#payout".to_owned(),
             action: "Enter an address".to_owned(),
             since: now,
-        }
-    }
-
-    /// Batch or upload that was rejected.
-    pub fn rejected(id: &str, dataset: &str, reason: &str, at: Instant) -> Self {
-        Self {
-            mark: StateMark::Bad,
-            word: "rejected".to_owned(),
-            what: format!("A batch for {} was rejected", isolate(dataset)),
-            detail: reason.to_owned(),
-            href: format!("/console/contributions/{id}"),
-            action: "See reason".to_owned(),
-            since: at,
         }
     }
 

@@ -46,7 +46,7 @@ pub struct QuotaPage {
     pub more_stored: u64,
     /// Bytes of files that are being uploaded.
     pub uploading: u64,
-    /// Other limits.
+    /// Limits on numbers, such as those of active datasets and of agents.
     pub counts: Vec<CountLimit>,
     /// Earlier months, newest first.
     pub months: Vec<MonthOfEgress>,
@@ -87,11 +87,11 @@ pub struct StoredDataset {
 /// Limit on a number.
 #[derive(Clone, Debug)]
 pub struct CountLimit {
-    /// What is counted.
+    /// Name of the limit, such as `Active datasets`.
     pub label: &'static str,
     /// Number now, where it is counted for the account.
     pub used: Option<u64>,
-    /// Greatest number.
+    /// Greatest number that the limit allows.
     pub most: u64,
 }
 

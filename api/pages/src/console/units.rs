@@ -36,8 +36,6 @@ pub struct ConsoleUnitPage {
     pub unit: OwnUnit,
     /// Form that changes the price; none where it cannot change any more.
     pub price: Option<UnitPriceForm>,
-    /// Version by which the unit is retired; none where it cannot be.
-    pub retires: Option<UnitId>,
     /// Sales and readers of the unit.
     pub sales: ItemSales,
     /// Submissions and revisions, the latest first.
@@ -49,7 +47,7 @@ pub struct ConsoleUnitPage {
 pub struct OwnUnit {
     /// Version that the page was opened by.
     pub id: UnitId,
-    /// Version that others read; none before the first is published.
+    /// Version that others find, by which the unit is retired; none before the first is published, and once it is over.
     pub latest: Option<UnitId>,
     /// Title of the version.
     pub title: String,
@@ -86,9 +84,11 @@ pub struct UnitPriceForm {
     pub price: String,
     /// The platform's default price.
     pub default_price: MicroUsdc,
+    /// Time between two changes of the price, in words.
+    pub window: String,
     /// True if a change was just made.
     pub is_saved: bool,
-    /// What is to be mended.
+    /// Rules that the input breaks.
     pub errors: Vec<FieldError>,
 }
 

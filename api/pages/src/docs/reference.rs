@@ -27,7 +27,7 @@ pub struct OperationLink {
     pub name: &'static str,
     /// Name in words.
     pub title: String,
-    /// HTTP method.
+    /// HTTP method in capitals, such as `GET`.
     pub method: String,
     /// Path with its members in braces.
     pub path: &'static str,
@@ -63,11 +63,11 @@ pub struct OperationPart {
     pub groups: Arc<[OperationGroup]>,
     /// Word of the group of the operation.
     pub group: &'static str,
-    /// The operation.
+    /// Operation that the page is about.
     pub operation: OperationLink,
     /// Text about it; empty if the sentence suffices.
     pub description: &'static str,
-    /// What a caller needs and what the call costs, each with its name.
+    /// Names and values of facts about calling: credential, tool, cost, limits, and repetition.
     pub facts: Vec<(&'static str, String)>,
     /// Members of the path, the query and the headers.
     pub parameters: Vec<DocumentedMember>,
@@ -96,7 +96,7 @@ pub struct DocumentedMember {
     pub name: String,
     /// Type, bounds and place.
     pub note: String,
-    /// Meaning.
+    /// Description of the member in its schema, with its default; empty if it has neither.
     pub meaning: String,
 }
 
@@ -105,7 +105,7 @@ pub struct DocumentedMember {
 pub struct DocumentedStatus {
     /// Status of HTTP.
     pub status: u16,
-    /// Meaning.
+    /// Sentence about the case in which the status is sent.
     pub meaning: String,
 }
 
@@ -221,7 +221,7 @@ pub struct ErrorStatus {
 pub struct ErrorCodeEntry {
     /// Word on the wire.
     pub word: &'static str,
-    /// Meaning.
+    /// Sentence about the fault that the code stands for.
     pub meaning: &'static str,
     /// Members of the body beside `error` and `message`.
     pub fields: &'static [&'static str],

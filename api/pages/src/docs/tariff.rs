@@ -8,7 +8,7 @@ use types::money::MicroUsdc;
 use super::contents::DocsPart;
 use crate::filters;
 
-/// `GET /pricing`.
+/// `GET /pricing`: prices, fees, and the amounts that are free.
 #[derive(Debug, Template)]
 #[template(path = "docs/pricing.html")]
 pub struct PricingPart {
@@ -57,7 +57,7 @@ pub struct FeeStep {
     pub above: MicroUsdc,
     /// Amount up to which it goes; `None` for the last.
     pub up_to: Option<MicroUsdc>,
-    /// Percentage.
+    /// Fee on the part of a price within the step, in whole percent.
     pub percent: i64,
 }
 

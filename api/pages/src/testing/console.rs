@@ -217,6 +217,7 @@ fn datasets(book: &mut Book, texts: &Texts) -> Result<(), Error> {
                 example: Some(r#"{"gauge": "Hook of Holland", "metres": 0.83}"#.to_owned()),
             },
             edit: owner::edit(texts),
+            price_window: "24 hours".to_owned(),
             sales: owner::sales(texts),
             growth: owner::growth(),
             versions: vec![version(1_242, 84), version(1_241, 84), version(1_240, 60)],

@@ -11,6 +11,8 @@ use crate::console::{
 use crate::{Error, FieldError, Instant};
 
 const PATH: &str = "/console/disputes/0b0b0b0b-0b0b-0b0b-0b0b-0b0b0b0b0b0b";
+/// Time in which a sale can be disputed.
+const WINDOW: &str = "7 days";
 
 fn time(at: Instant) -> Timestamp {
     Timestamp::from_micros(at.0)
@@ -57,7 +59,7 @@ pub(super) fn some(texts: &Texts) -> DisputesPart {
         due: Some(time(ago(10))),
         ..dispute(texts, 3, DisputeReader::Seller, DisputeState::Open)
     };
-    DisputesPart::of([
+    let disputes = [
         dispute(texts, 1, DisputeReader::Seller, DisputeState::Open),
         answered,
         late,
@@ -66,7 +68,8 @@ pub(super) fn some(texts: &Texts) -> DisputesPart {
         dispute(texts, 6, DisputeReader::Buyer, DisputeState::Refunded),
         dispute(texts, 7, DisputeReader::Seller, DisputeState::Released),
         dispute(texts, 8, DisputeReader::Buyer, DisputeState::Released),
-    ])
+    ];
+    DisputesPart::of(disputes, WINDOW.to_owned())
 }
 
 pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
@@ -142,7 +145,7 @@ pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
 pub(super) fn add_empty(book: &mut Book) -> Result<(), Error> {
     let page = DisputesPage {
         chrome: person("/console/disputes", &Texts::usual(), 0),
-        disputes: DisputesPart::default(),
+        disputes: DisputesPart::of([], WINDOW.to_owned()),
         to_decide: Some(Vec::new()),
         next: None,
         is_later: false,

@@ -48,7 +48,8 @@ fn choice(value: &str, label: &str, is_chosen: bool) -> OptionChoice {
     }
 }
 
-fn sold(texts: &Texts) -> Vec<SoldRow> {
+/// Returns sales in every state.
+pub(super) fn sold(texts: &Texts) -> Vec<SoldRow> {
     let states = [
         (SaleState::Held, PaidWith::Credits, None),
         (SaleState::Disputed, PaidWith::X402, None),

@@ -41,7 +41,6 @@ fn overview(texts: &Texts) -> OverviewPage {
             ),
             Attention::payout(MicroUsdc(2_060_000), NOW),
             Attention::takedown(&texts.text, "copyright", ago(1_700)),
-            Attention::rejected(ID, "sea-surface-temp", &texts.text, ago(38)),
             Attention::dead(ID, "sea-surface-temp", ago(240)),
             Attention::reports(3, 1, ago(600)),
             Attention::letter("the server refused the address", ago(40)),

@@ -1,14 +1,14 @@
 //! Samples of the pages of an owner: sales of an item, a unit, the forms of the account, and its end.
 
 use types::money::MicroUsdc;
-use types::vocabulary::{LetterTopic, PaidWith, ProjectStatus, SaleState};
+use types::vocabulary::{LetterTopic, ProjectStatus};
 use types::{Timestamp, UnitId};
 
 use super::console::{DAY_MINUTES, ID};
 use super::{Book, Texts, ago, ahead, person, visitor};
 use crate::console::{
     AccountClosedPage, AccountForms, CloseAccountPage, ConsoleUnitPage, DatasetEditForm, EmailLinkPage, EmailLinkState,
-    ItemDay, ItemSaleRow, ItemSales, LetterChoice, OpenMatter, OwnUnit, StateMark, UnitPriceForm, UnitRow,
+    ItemDay, ItemSales, LetterChoice, OpenMatter, OwnUnit, StateMark, UnitPriceForm, UnitRow,
 };
 use crate::{Error, FieldError, GrowthPoint, KeptFormPage, VersionContributor};
 
@@ -18,7 +18,6 @@ pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         "console-unit-retired",
         &ConsoleUnitPage {
             price: None,
-            retires: None,
             unit: OwnUnit {
                 state: ("retired", StateMark::Off),
                 retired_at: Some(ago(3 * DAY_MINUTES)),
@@ -106,18 +105,6 @@ fn done(texts: &Texts) -> EmailLinkState {
 
 /// Returns sales in every state.
 pub(super) fn sales(texts: &Texts) -> ItemSales {
-    let row = |minutes: i64, paid_with: PaidWith, wallet: Option<&str>, state: SaleState| ItemSaleRow {
-        at: ago(minutes),
-        version: Some(1_241),
-        paid_with,
-        wallet: wallet.map(str::to_owned),
-        price: MicroUsdc(100_000),
-        fee: MicroUsdc(0),
-        share: MicroUsdc(100_000),
-        state,
-        release_at: ahead(7 * DAY_MINUTES - minutes),
-    };
-    let wallet = format!("eip155:84532:0x7b3F0b6E5d2C4A19885fE0C3B8d1F6a2E4b522c1{}", texts.word);
     let counts = [3, 0, 1, 4, 0, 0, 2];
     let days = (0..30_i64).zip(counts.into_iter().cycle()).map(|(at, sales)| ItemDay {
         day: ago((29 - at) * DAY_MINUTES),
@@ -132,13 +119,7 @@ pub(super) fn sales(texts: &Texts) -> ItemSales {
         readers: 41,
         reader_words: ("other account reads it", "other accounts read it"),
         days: days.collect(),
-        rows: vec![
-            row(58, PaidWith::Credits, None, SaleState::Held),
-            row(290, PaidWith::X402, Some(&wallet), SaleState::Disputed),
-            row(900, PaidWith::Given, None, SaleState::Trial),
-            row(8 * DAY_MINUTES, PaidWith::Credits, None, SaleState::Payable),
-            row(9 * DAY_MINUTES, PaidWith::Credits, None, SaleState::Refunded),
-        ],
+        rows: super::money::sold(texts),
     }
 }
 
@@ -239,10 +220,10 @@ fn unit(texts: &Texts) -> ConsoleUnitPage {
             seen: "0.25".to_owned(),
             price: texts.word.clone(),
             default_price: MicroUsdc(10_000),
+            window: "24 hours".to_owned(),
             is_saved: false,
             errors: vec![FieldError::new("price", "Must be dollars from 0 on.")],
         }),
-        retires: Some(id),
         sales: ItemSales {
             reader_words: ("agent of others read it", "agents of others read it"),
             ..sales(texts)

@@ -488,7 +488,7 @@ fn market(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         categories: vec![texts.word.clone()],
         rows,
         first: None,
-        next: Some("/knowledge?before=1.2".to_owned()),
+        next: Some("/units?before=1.2".to_owned()),
     };
     book.add("knowledge", &list(vec![hit(texts, true)]))?;
     book.add("knowledge-none", &list(Vec::new()))

@@ -172,7 +172,7 @@ pub struct UnitVersion {
 /// A step of a review.
 #[derive(Clone, Debug)]
 pub struct UnitStep {
-    /// Step.
+    /// Step of the pipeline that the entry is of.
     pub step: ReviewStep,
     /// Result of the step.
     pub outcome: StepOutcome,

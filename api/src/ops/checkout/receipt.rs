@@ -6,7 +6,7 @@ use pages::console::ReceiptPage;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use store::{Bought, SaleState};
+use store::Bought;
 use types::SaleId;
 
 use super::of_bought;
@@ -65,7 +65,6 @@ async fn show(cx: Cx, input: ReceiptPath) -> Result<PageResponse, ApiError> {
     let body = statement.body_sha256.map(|hash| hash.to_string());
     let money = cx.app.store.money();
     let dispute = money.dispute_of_sale(cx.the_operator()?, sale.id).await?;
-    let may_dispute = matches!(sale.state, SaleState::Held | SaleState::Trial) && cx.now < sale.release_at;
     let document: Value = serde_json::from_str(&signed.text).map_err(ApiError::internal)?;
     PageResponse::page(&ReceiptPage {
         chrome: page_layout(&cx).await?,
@@ -75,9 +74,9 @@ async fn show(cx: Cx, input: ReceiptPath) -> Result<PageResponse, ApiError> {
         account: account.display_name,
         is_approved: sale.approval.is_some(),
         sold_at: instant(sale.sold_at),
-        disputed_until: (may_dispute && dispute.is_none()).then(|| instant(sale.release_at)),
+        disputed_until: sale.disputable_until(cx.now).filter(|_| dispute.is_none()).map(instant),
         is_disputed: dispute.is_some(),
-        is_refunded: matches!(sale.state, SaleState::Refunded | SaleState::TrialRefunded),
+        is_refunded: sale.is_refunded(),
         fingerprint: root.or(body),
         key: signed.key.to_string(),
         document: serde_json::to_string_pretty(&document).map_err(ApiError::internal)?,

@@ -22,6 +22,7 @@ use crate::error::ApiError;
 use crate::ops::contribute::contract;
 use crate::ops::page_kit::{form, form_page, instant, missing, page, page_layout, repairable};
 use crate::ops::projects::{can_have_price, delete_project, most_preview_rows, set_preview_rows};
+use crate::spans::hours;
 
 mod edit;
 
@@ -248,6 +249,7 @@ async fn dataset(cx: &Cx, project: Project, deletion: DeletionForm) -> Result<Co
     Ok(ConsoleDatasetPage {
         chrome: page_layout(cx).await?,
         edit: edit::form_of(&project),
+        price_window: hours(cx.app.limits.price_change_window.hours()),
         sales,
         growth: growth
             .into_iter()

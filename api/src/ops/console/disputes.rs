@@ -11,7 +11,7 @@ use pages::console::{
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::{Bought, DisputeSide, DisputedSale, SaleState};
+use store::{Bought, DisputeSide, DisputedSale};
 use types::vocabulary::{DisputeState, ItemKind, PaidWith};
 use types::{DisputeId, OperatorId, SaleId};
 
@@ -23,8 +23,9 @@ use crate::call::view::PageResponse;
 use crate::error::ApiError;
 use crate::ops::disputes::both_sides;
 use crate::ops::page_kit::{PAGE_ROWS, form, form_page, id, missing, page, page_layout, repairable};
-use crate::ops::paging::take_page;
+use crate::ops::paging::{read_cursor, take_page};
 use crate::rules::disputes;
+use crate::spans::span;
 
 const LIST: &str = "/console/disputes";
 const ONE: &str = "/console/disputes/{id}";
@@ -138,12 +139,7 @@ struct DecideDisputeForm {
 
 async fn list(cx: Cx, input: DisputesPageQuery) -> Result<PageResponse, ApiError> {
     let operator = cx.the_operator()?;
-    let before: Option<DisputeId> = input
-        .cursor
-        .as_deref()
-        .map(str::parse)
-        .transpose()
-        .map_err(|_error| ApiError::invalid("/cursor", "must be the last dispute of a page before"))?;
+    let before: Option<DisputeId> = read_cursor(input.cursor.as_deref(), "must be the last dispute of a page before")?;
     let mut found = both_sides(&cx, operator, None, before, PAGE_ROWS + 1).await?;
     let next = take_page(&mut found, PAGE_ROWS).map(|last| format!("{LIST}?cursor={}", last.dispute.id));
     let to_decide = if before.is_none() && disputes::is_administrator(&cx).await? {
@@ -156,7 +152,7 @@ async fn list(cx: Cx, input: DisputesPageQuery) -> Result<PageResponse, ApiError
     };
     PageResponse::page(&DisputesPage {
         chrome: page_layout(&cx).await?,
-        disputes: part(found, operator),
+        disputes: part(&cx, found, operator),
         to_decide,
         next,
         is_later: before.is_some(),
@@ -166,7 +162,7 @@ async fn list(cx: Cx, input: DisputesPageQuery) -> Result<PageResponse, ApiError
 /// Returns the newest disputes of an account, as a part of another page.
 pub(in crate::ops) async fn newest(cx: &Cx, operator: OperatorId) -> Result<DisputesPart, ApiError> {
     let found = both_sides(cx, operator, None, None, OF_MONEY).await?;
-    Ok(part(found, operator))
+    Ok(part(cx, found, operator))
 }
 
 /// Returns the disputes that wait for the person: those to answer, and to the administrator those to decide.
@@ -183,11 +179,12 @@ pub(super) async fn attention(cx: &Cx, operator: OperatorId) -> Result<Vec<Atten
     Ok(items)
 }
 
-fn part(found: Vec<DisputedSale>, operator: OperatorId) -> DisputesPart {
-    DisputesPart::of(found.into_iter().map(|found| {
+fn part(cx: &Cx, found: Vec<DisputedSale>, operator: OperatorId) -> DisputesPart {
+    let views = found.into_iter().map(|found| {
         let reader = reader(&found, operator);
         view(found, reader)
-    }))
+    });
+    DisputesPart::of(views, span(cx.app.pay.dispute_window_seconds.into()))
 }
 
 /// Returns the side of an operator; of a stranger, who is shown it at all, that of the administrator.
@@ -290,7 +287,6 @@ async fn ask(cx: Cx, input: DisputePagePath) -> Result<PageResponse, ApiError> {
 
 async fn opening(cx: &Cx, bought: &Bought) -> Result<OpenDisputePage, ApiError> {
     let sale = &bought.sale;
-    let is_held = matches!(sale.state, SaleState::Held | SaleState::Trial) && cx.now < sale.release_at;
     Ok(OpenDisputePage {
         chrome: page_layout(cx).await?,
         sale: sale.id,
@@ -298,7 +294,7 @@ async fn opening(cx: &Cx, bought: &Bought) -> Result<OpenDisputePage, ApiError> 
         href: href(sale.kind, &sale.item, bought.slug.as_deref()),
         price: sale.price,
         sold_at: sale.sold_at,
-        until: is_held.then_some(sale.release_at),
+        until: sale.disputable_until(cx.now),
         reason: String::new(),
         errors: Vec::new(),
     })

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use pages::console::{ItemDay, ItemSaleRow, ItemSales};
+use pages::console::{ItemDay, ItemSales};
 use store::{CountOfDay, ItemKind, ItemOfSeller};
 use types::Timestamp;
 
+use super::money;
 use crate::call::cx::Cx;
 use crate::error::ApiError;
 use crate::ops::page_kit::instant;
@@ -24,15 +25,15 @@ pub(in crate::ops) async fn of(
     is_priced: bool,
     readers: u64,
 ) -> Result<ItemSales, ApiError> {
-    let money = cx.app.store.money();
+    let ledger = cx.app.store.money();
     let today = cx.now.day();
     let from = Timestamp::of_day(today + 1 - DAYS);
     let lately = Timestamp::of_day(today + 1 - LATELY_DAYS);
     let (rows, sums, sales, reads) = tokio::try_join!(
-        money.sales_of_item(sold, LISTED),
-        money.sums_of_item(sold, lately),
-        money.days_of_item(sold, from),
-        money.reader_days(sold.kind, sold.item, from)
+        ledger.sales_of_item(sold, LISTED),
+        ledger.sums_of_item(sold, lately),
+        ledger.days_of_item(sold, from),
+        ledger.reader_days(sold.kind, sold.item, from)
     )?;
     Ok(ItemSales {
         // An item that is free by now was perhaps sold before.
@@ -46,20 +47,7 @@ pub(in crate::ops) async fn of(
             ItemKind::Unit => ("agent of others read it", "agents of others read it"),
         },
         days: days(today, &sales, &reads),
-        rows: rows
-            .into_iter()
-            .map(|sale| ItemSaleRow {
-                at: instant(sale.sold_at),
-                version: (sale.kind == ItemKind::Dataset).then_some(sale.version),
-                paid_with: sale.paid_with,
-                wallet: sale.wallet,
-                price: sale.price,
-                fee: sale.fee,
-                share: sale.share,
-                state: sale.state,
-                release_at: instant(sale.release_at),
-            })
-            .collect(),
+        rows: rows.into_iter().map(money::sold_row).collect(),
     })
 }
 

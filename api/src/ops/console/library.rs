@@ -8,7 +8,7 @@ use pages::console::{
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::{Access, Bought, LibraryFilter, LibraryOrder, OwnedItem, Project, ReadUnit, SaleState};
+use store::{Bought, LibraryFilter, LibraryOrder, OwnedItem, Project, ReadUnit};
 use types::money::MicroUsdc;
 use types::vocabulary::{ItemKind, PaidWith};
 use types::{OperatorId, UnitId, Version};
@@ -18,7 +18,7 @@ use crate::call::operation::Operations;
 use crate::call::view::PageResponse;
 use crate::error::ApiError;
 use crate::ops::page_kit::{PAGE_ROWS, instant, missing, page, page_layout};
-use crate::price::dataset_price;
+use crate::ops::site::price as dataset_price;
 use crate::rules::entitlement::units;
 
 const PATH: &str = "/console/library";
@@ -369,11 +369,7 @@ async fn rows(cx: &Cx, project: &Project, version: Version) -> Result<LibraryDat
         newest: project.version,
         records: found.await?.first().map(|version| version.record_count),
         newest_records: project.record_count,
-        price: if project.access == Access::Paid {
-            dataset_price(project.price_micro)
-        } else {
-            MicroUsdc(0)
-        },
+        price: dataset_price(project.access, project.price_micro).unwrap_or(MicroUsdc(0)),
     })
 }
 
@@ -390,7 +386,6 @@ fn paid(cx: &Cx, bought: &Bought) -> LibraryPaid {
         },
         agent: bought.agent_name.clone(),
         at: instant(sale.sold_at),
-        disputed_until: (matches!(sale.state, SaleState::Held | SaleState::Trial) && cx.now < sale.release_at)
-            .then(|| instant(sale.release_at)),
+        disputed_until: sale.disputable_until(cx.now).map(instant),
     }
 }

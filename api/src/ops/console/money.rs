@@ -19,6 +19,7 @@ use types::render::csv::CsvReader;
 use types::vocabulary::ItemKind;
 use types::{OperatorId, Timestamp};
 
+pub(super) use self::lists::sold_row;
 use self::lists::{MoneyQuery, SalesChoice, SpendingChoice};
 use super::payout;
 use crate::call::answer::{BodyMedia, StreamedAnswer};

@@ -155,6 +155,15 @@ async fn a_person_opens_a_dispute_from_the_receipt_and_sees_how_it_stands() {
     assert!(page.contains("Open the dispute"), "{page}");
     let token = browser.form_token().await;
     // What was typed comes back with what is wrong.
+    let refused = browser
+        .post(&path, &form(&[("form_token", &token), ("reason", "<i>x</i>")]))
+        .await;
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    let typed = refused.text();
+    assert!(
+        typed.contains("&#60;i&#62;x&#60;/i&#62;") && typed.contains("Must say something"),
+        "{typed}"
+    );
     let short = browser
         .post(&path, &form(&[("form_token", &token), ("reason", "<i>bad</i>")]))
         .await;

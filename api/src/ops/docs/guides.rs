@@ -251,7 +251,7 @@ async fn agents(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
         "Guide for agents",
         description,
         Some(AGENT_GUIDE_PATH),
-        || texts::guide_source(LIMITS),
+        || worked::figures(&cx, &texts::guide_source(LIMITS)),
     )
     .await
 }

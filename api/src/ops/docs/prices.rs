@@ -17,9 +17,9 @@ use crate::call::view::PageResponse;
 use crate::error::ApiError;
 use crate::ops::money::pricing;
 use crate::ops::page_kit::page_layout;
-use crate::ops::pages::limits::span;
+use crate::spans::span;
 
-/// Price whose fee is shown to who asks for none.
+/// Price in dollars whose fee the page shows if the query names none.
 const ASKED: &str = "0.50";
 
 pub(super) fn add(table: &mut Operations) {

@@ -59,10 +59,16 @@ async fn every_page_of_the_documents_is_light_and_its_links_lead_somewhere() {
             }
             assert!(!link.contains("{base}"), "{path}: {link}");
         }
-        assert!(
-            !page.contains("{base}") && !page.contains("{limits}"),
-            "{path} has an open place"
-        );
+        for place in [
+            "{base}",
+            "{limits}",
+            "{jobs}",
+            "{passMark}",
+            "{priceHours}",
+            "{disputeTime}",
+        ] {
+            assert!(!page.contains(place), "{path} has an open place: {place}");
+        }
         pages.insert(path, page);
     }
     for (place, anchor) in wanted {
@@ -213,6 +219,7 @@ async fn the_prices_are_those_in_force() {
     let other = pay::Tariff {
         pack: MicroUsdc(3_000_000),
         egress_block: MicroUsdc(1_234),
+        dispute_window_seconds: 3 * 86_400,
         ..tariff()
     };
     let service = Service::priced(config(), limits(), other).await;
@@ -229,6 +236,11 @@ async fn the_prices_are_those_in_force() {
         .unwrap();
     let share = half["share"].as_i64().unwrap();
     assert!(page.contains(&format!("you get ${}", shown(share))), "{page}");
+    assert!(page.contains("A sale can be disputed within 3 days."), "{page}");
+    for path in ["/guide/agents.md", "/guide/sell.md"] {
+        let text = service.get(path, None).await.text();
+        assert!(text.contains("ntil it is 3 days old"), "{path}: {text}");
+    }
     let refused = open(&service, "/pricing?price=%22%3E%3Cscript%3E").await;
     assert!(
         refused.contains("a price is dollars and cents") && !refused.contains("><script>"),

@@ -62,7 +62,7 @@ pub(super) async fn price(cx: Cx, input: SetPrice) -> Result<JsonReply<PricedUni
     }))
 }
 
-/// What became of a change of the price that somebody saw.
+/// Outcome of a change of the price of a unit. A form changes it only if the price that was seen is still in force.
 pub(super) enum Priced {
     /// The unit has the price.
     Done(Box<Chain>),

@@ -23,8 +23,9 @@ use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::ops::console::sales_of_item;
 use crate::ops::page_kit::{form, form_page, instant, page, page_layout, repairable, sentence};
-use crate::price::PriceInput;
+use crate::price::{PriceInput, typed_price};
 use crate::rules::entitlement::units::{self, ShownStatus};
+use crate::spans::hours;
 
 /// Versions on the page.
 const SHOWN: u32 = 50;
@@ -105,24 +106,23 @@ async fn unit_page(cx: &Cx, unit: Unit) -> Result<ConsoleUnitPage, ApiError> {
         at: instant(line.submitted_at),
     });
     let latest = retirable(&unit);
-    let is_over = unit.chain.retired_at.is_some() || unit.chain.taken_down.is_some();
     let is_in_work = matches!(ShownStatus::of(&unit), ShownStatus::Queued | ShownStatus::Waiting);
     let count = unit.chain.rating_count;
     Ok(ConsoleUnitPage {
         chrome: page_layout(cx).await?,
-        price: (!is_over && (unit.chain.latest.is_some() || is_in_work)).then(|| UnitPriceForm {
-            seen: own_price(unit.chain.price_micro),
-            price: own_price(unit.chain.price_micro),
+        price: (!is_over(&unit) && (unit.chain.latest.is_some() || is_in_work)).then(|| UnitPriceForm {
+            seen: typed_price(unit.chain.price_micro),
+            price: typed_price(unit.chain.price_micro),
             default_price: units::price_of(None),
+            window: hours(cx.app.limits.price_change_window.hours()),
             is_saved: false,
             errors: Vec::new(),
         }),
-        retires: latest,
         sales,
         versions: versions.collect(),
         unit: OwnUnit {
             id: unit.id,
-            latest: unit.chain.latest.filter(|_| !is_over),
+            latest,
             state: state(ShownStatus::of(&unit)),
             price: units::price_of(unit.chain.price_micro),
             is_priced: unit.chain.price_micro.is_some(),
@@ -141,13 +141,12 @@ async fn unit_page(cx: &Cx, unit: Unit) -> Result<ConsoleUnitPage, ApiError> {
 
 /// Returns the version by which a unit is retired; `None` for one that cannot be.
 fn retirable(unit: &Unit) -> Option<types::UnitId> {
-    let is_over = unit.chain.retired_at.is_some() || unit.chain.taken_down.is_some();
-    unit.chain.latest.filter(|_| !is_over)
+    unit.chain.latest.filter(|_| !is_over(unit))
 }
 
-/// Returns a price as it is typed: empty for the platform's default.
-fn own_price(micro: Option<i64>) -> String {
-    micro.map(|micro| MicroUsdc(micro).to_string()).unwrap_or_default()
+/// Returns true for a unit that is retired or taken down.
+const fn is_over(unit: &Unit) -> bool {
+    unit.chain.retired_at.is_some() || unit.chain.taken_down.is_some()
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -198,7 +197,7 @@ async fn set_price(cx: Cx, input: UnitPriceInput) -> Result<PageResponse, ApiErr
             let message = format!(
                 "The price was changed in another window or by an agent: it is {price} now. Save again to change it."
             );
-            (own_price(now.price_micro), vec![FieldError::new("price", message)])
+            (typed_price(now.price_micro), vec![FieldError::new("price", message)])
         }
         // A page of its own would lose what was typed.
         Err(error) if error.code() == ErrorCode::PriceChanged => {

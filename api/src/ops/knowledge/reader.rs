@@ -47,7 +47,7 @@ pub(super) fn add(table: &mut Operations) {
     );
 }
 
-/// What the person just did.
+/// Form of the page that the person just sent.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum DoneInAddress {
@@ -94,7 +94,7 @@ pub(super) struct UnitPagePath {
     /// Last rating of the page before.
     #[schemars(regex(pattern = ratings::CURSOR_PATTERN))]
     ratings: Option<String>,
-    /// What the person just did.
+    /// Form that the person just sent, which the page confirms in a sentence.
     done: Option<DoneInAddress>,
 }
 

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use store::{Bought, ItemKind, SaleState};
+use store::{Bought, ItemKind};
 use types::SaleId;
 use types::vocabulary::PaidWith;
 
@@ -62,7 +62,7 @@ fn line(bought: Bought) -> MyPurchase {
         title,
         agent_name,
     } = bought;
-    let is_unit = sale.kind == ItemKind::Unit;
+    let (is_unit, refunded) = (sale.kind == ItemKind::Unit, sale.is_refunded());
     MyPurchase {
         id: sale.id.to_string(),
         kind: sale.kind,
@@ -74,6 +74,6 @@ fn line(bought: Bought) -> MyPurchase {
         paid_with: sale.paid_with,
         agent: agent_name,
         at: sale.sold_at.into(),
-        refunded: matches!(sale.state, SaleState::Refunded | SaleState::TrialRefunded),
+        refunded,
     }
 }

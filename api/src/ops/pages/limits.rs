@@ -17,9 +17,7 @@ use crate::config::Limits;
 use crate::ops::{accounts, console};
 use crate::rules::accounts::entry;
 use crate::rules::settlement::faucet;
-
-const DAY: u64 = 86_400;
-const HOUR: u64 = 3_600;
+use crate::spans::{hours, span};
 
 /// Returns the limits: those of the review, of use, and of each member of an input.
 pub(super) fn markdown(limits: &Limits, tariff: &Tariff, table: &Operations) -> String {
@@ -174,11 +172,11 @@ fn times(limits: &Limits, tariff: &Tariff) -> Vec<(String, String)> {
         ("The longest `wait` for an outcome", span(limits.wait.seconds().into())),
         (
             "An `Idempotency-Key` is remembered",
-            span(u64::from(limits.idempotency_window.hours()) * HOUR),
+            hours(limits.idempotency_window.hours()),
         ),
         (
             "Between two changes of a price",
-            span(u64::from(limits.price_change_window.hours()) * HOUR),
+            hours(limits.price_change_window.hours()),
         ),
         ("A changed price is still taken", span(tariff.quote_seconds.into())),
         ("An upload expires after", span(limits.upload_window.seconds().into())),
@@ -259,21 +257,6 @@ fn size(bytes: u64) -> String {
     )
 }
 
-/// Returns a time in the greatest unit that divides it.
-pub(in crate::ops) fn span(seconds: u64) -> String {
-    let units = [("day", DAY), ("hour", HOUR), ("minute", 60), ("second", 1)];
-    let unit = units
-        .into_iter()
-        .find(|(_, length)| seconds >= *length && seconds.is_multiple_of(*length));
-    let (name, count) = unit.map_or(("second", seconds), |(name, length)| (name, seconds / length));
-    // A day is a count of hours to whoever plans calls.
-    match (name, count) {
-        ("day", 1) => "24 hours".to_owned(),
-        (name, 1) => format!("1 {name}"),
-        (name, count) => format!("{count} {name}s"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -329,20 +312,9 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_times_are_told_in_whole_units() {
+    fn sizes_are_told_in_whole_units() {
         for (bytes, told) in [(5 << 30, "5 GiB"), (4 << 20, "4 MiB"), (1_500, "1500 B"), (0, "0 B")] {
             assert_eq!(size(bytes), told);
-        }
-        for (seconds, told) in [
-            (20, "20 seconds"),
-            (60, "1 minute"),
-            (900, "15 minutes"),
-            (6 * HOUR, "6 hours"),
-            (DAY, "24 hours"),
-            (30 * DAY, "30 days"),
-            (0, "0 seconds"),
-        ] {
-            assert_eq!(span(seconds), told);
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::call::operation::Operations;
 use crate::call::spec::Spec;
 use crate::call::wire::NoInput;
 use crate::error::ApiError;
+use crate::spans::span;
 
 /// A page about a job.
 struct WorkedJobPage {
@@ -83,7 +84,8 @@ fn page(cx: &Cx, job: &'static WorkedJobPage) -> Result<StreamedAnswer<MarkdownM
 /// Returns a text with the figures that are in force. Places of the address stay open.
 pub(in crate::ops) fn figures(cx: &Cx, text: &str) -> String {
     let text = text.replace("{passMark}", &types::knowledge::PASS_MARK.to_string());
-    text.replace("{priceHours}", &cx.app.limits.price_change_window.hours().to_string())
+    let text = text.replace("{priceHours}", &cx.app.limits.price_change_window.hours().to_string());
+    text.replace("{disputeTime}", &span(cx.app.pay.dispute_window_seconds.into()))
 }
 
 /// Returns the text of the page about a job at a path, in which places stay open; `None` if no job is there.

@@ -13,7 +13,7 @@ use crate::call::rendered::{self, RenderedJson};
 use crate::call::room::PageRoom;
 use crate::call::schema::LINE;
 use crate::error::ApiError;
-use crate::ops::paging::take_page;
+use crate::ops::paging::{NOT_A_NEXT_CURSOR, read_cursor, take_page};
 use crate::rules::entitlement;
 use crate::state::caches::ProjectView;
 
@@ -53,12 +53,7 @@ pub(super) struct ProjectPage {
 }
 
 pub(super) async fn list(cx: Cx, input: ListProjectsQuery) -> Result<JsonReply<ProjectPage>, ApiError> {
-    let cursor = |text: String| text.parse::<ProjectCursor>();
-    let after = input
-        .cursor
-        .map(cursor)
-        .transpose()
-        .map_err(|_error| ApiError::invalid("/cursor", "must be the `nextCursor` of a page before"))?;
+    let after: Option<ProjectCursor> = read_cursor(input.cursor.as_deref(), NOT_A_NEXT_CURSOR)?;
     let limit = input.limit.unwrap_or(DEFAULT_PAGE_PROJECTS);
     let searches = input.q.as_ref().is_some_and(|q| !q.is_empty());
     // One more project than the page has, to know if there is a next page.

@@ -68,7 +68,7 @@ pub(super) async fn update(cx: Cx, input: UpdateProjectInput) -> Result<JsonRepl
     Ok(JsonReply::ok(ProjectDetails::of(&project)?.fitting(&cx)?))
 }
 
-/// What became of a change to the edition of a project that somebody saw.
+/// Outcome of a change of a project, which is made only if the edition that the person saw, if any, is the newest.
 pub(in crate::ops) enum ProjectEdit {
     /// The project as it is now.
     Done(Project),

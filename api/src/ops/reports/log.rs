@@ -11,7 +11,7 @@ use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::wire::WireInstant;
 use crate::error::ApiError;
-use crate::ops::paging::take_page;
+use crate::ops::paging::{NOT_A_NEXT_CURSOR, read_cursor, take_page};
 
 /// Takedowns on a page when the caller gives no `limit`.
 const DEFAULT_LIMIT: u32 = 50;
@@ -69,11 +69,7 @@ impl From<Takedown> for LoggedTakedown {
 }
 
 pub(super) async fn log(cx: Cx, input: ListTakedownsQuery) -> Result<JsonReply<TakedownPage>, ApiError> {
-    let before: Option<TakedownId> = input
-        .cursor
-        .map(|cursor| cursor.parse())
-        .transpose()
-        .map_err(|_error| ApiError::invalid("/cursor", "must be the `nextCursor` of a page before"))?;
+    let before: Option<TakedownId> = read_cursor(input.cursor.as_deref(), NOT_A_NEXT_CURSOR)?;
     let limit = input.limit.unwrap_or(DEFAULT_LIMIT);
     // The rows name their items; `LoggedTakedown` is what keeps them out of the answer.
     let mut found = cx.app.store.moderation().takedowns(None, before, limit + 1).await?;

@@ -11,8 +11,8 @@ use serde::Deserialize;
 use store::ShownUnit;
 use types::{Timestamp, UnitId};
 
-use super::hits;
 use super::view::SearchHit;
+use super::{ask, hits};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::Spec;
@@ -114,11 +114,7 @@ pub(in crate::ops) async fn market(cx: &Cx) -> Option<Market> {
         offset: 0,
         limit: 0,
     };
-    let now = cx.now;
-    let found = tokio::task::spawn_blocking(move || index.search(&query, now))
-        .await
-        .ok()?
-        .ok()?;
+    let found = ask(index, query, cx.now).await.ok()?;
     let counts = |facet: Facet| {
         let of = found.facets.iter().find(|(of, _)| *of == facet);
         of.map(|(_, values)| values.as_slice()).unwrap_or_default()

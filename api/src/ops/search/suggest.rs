@@ -8,15 +8,14 @@ use search::{SearchFilter, SearchMode, SearchOrder, SearchQuery};
 use serde::Deserialize;
 
 use super::hits::{marked_words, price};
-use super::previews;
 use super::view::SearchHit;
+use super::{ask, previews};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::room::PageRoom;
 use crate::call::schema::LINE;
 use crate::call::spec::Spec;
 use crate::call::view::PageResponse;
-use crate::codes::ErrorCode;
 use crate::error::ApiError;
 
 /// Items that are suggested.
@@ -83,11 +82,7 @@ pub(super) async fn found(cx: &Cx, text: &str, most: usize) -> Result<(Vec<Searc
         offset: 0,
         limit: most,
     };
-    let now = cx.now;
-    let found = tokio::task::spawn_blocking(move || index.search(&query, now)).await;
-    let found = found.map_err(ApiError::internal)?.map_err(|error| {
-        ApiError::unavailable(types::error::with_causes(&error)).with_code(ErrorCode::SearchNotReady)
-    })?;
+    let found = ask(index, query, cx.now).await?;
     let (hits, _) = previews(cx, &found, most, PageRoom::of(cx)).await?;
     Ok((hits, found.total as u64))
 }

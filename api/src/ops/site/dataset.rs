@@ -31,7 +31,6 @@ pub(in crate::ops) use scene::price;
 const DAYS: i64 = 30;
 /// Newest versions that the figure is made from.
 const MAX_VERSIONS: u32 = 3_000;
-const DAY_MICROS: i64 = 86_400_000_000;
 
 pub(super) fn add(table: &mut Operations) {
     let spec = Spec {
@@ -65,7 +64,7 @@ async fn dataset(cx: Cx, input: DatasetPagePath) -> Result<PageResponse, ApiErro
     let written = store.summaries();
     let summaries = written.of(project.id, 1).await?;
     let id = project.id.to_string();
-    let (money, since) = (store.money(), Timestamp::from_micros(first_day(cx.now) * DAY_MICROS));
+    let (money, since) = (store.money(), Timestamp::of_day(first_day(cx.now)));
     let (sold, added) = tokio::try_join!(
         money.sold_count(ItemKind::Dataset, &id),
         store.project_days(project.id, since, MAX_VERSIONS)
@@ -110,7 +109,7 @@ async fn dataset(cx: Cx, input: DatasetPagePath) -> Result<PageResponse, ApiErro
 
 /// Returns the first of the days of the figure, as a number since 1970.
 fn first_day(now: Timestamp) -> i64 {
-    now.micros().div_euclid(DAY_MICROS) - (DAYS - 1)
+    now.day() - (DAYS - 1)
 }
 
 /// Returns the rows of each of the last days, oldest day first, from the day on which the dataset was made.
@@ -121,15 +120,14 @@ fn days(added: &[ProjectDay], made: Timestamp, now: Timestamp) -> Vec<u64> {
         Some(oldest) if versions >= u64::from(MAX_VERSIONS) => oldest.day + 1,
         _ => i64::MIN,
     };
-    let today = now.micros().div_euclid(DAY_MICROS);
-    let begin = first_day(now).max(made.micros().div_euclid(DAY_MICROS)).max(read);
+    let begin = first_day(now).max(made.day()).max(read);
     let rows = |day: i64| {
         added
             .iter()
             .find(|found| found.day == day)
             .map_or(0, |found| found.added)
     };
-    (begin..=today).map(rows).collect()
+    (begin..=now.day()).map(rows).collect()
 }
 
 #[cfg(test)]
@@ -137,7 +135,7 @@ mod tests {
     use super::*;
 
     fn at(day: i64) -> Timestamp {
-        Timestamp::from_micros(day * DAY_MICROS + 5)
+        Timestamp::from_micros(Timestamp::of_day(day).micros() + 5)
     }
 
     fn day(day: i64, versions: u64) -> ProjectDay {

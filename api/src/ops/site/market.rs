@@ -13,7 +13,7 @@ use crate::call::schema::LINE;
 use crate::call::view::PageResponse;
 use crate::error::ApiError;
 use crate::ops::page_kit::{instant, page_layout};
-use crate::ops::paging::take_page;
+use crate::ops::paging::{read_cursor, take_page};
 use crate::ops::search;
 
 const PATH: &str = "/projects";
@@ -42,12 +42,8 @@ struct ListDatasetsQuery {
 }
 
 async fn browse(cx: Cx, input: ListDatasetsQuery) -> Result<PageResponse, ApiError> {
-    let after: Option<ProjectCursor> = input
-        .cursor
-        .as_deref()
-        .map(str::parse)
-        .transpose()
-        .map_err(|_error| ApiError::invalid("/cursor", "must be the last dataset of a page before"))?;
+    let after: Option<ProjectCursor> =
+        read_cursor(input.cursor.as_deref(), "must be the last dataset of a page before")?;
     let is_later = after.is_some();
     let is_by_age = match input.sort.as_deref().unwrap_or_default() {
         "" => false,

@@ -12,7 +12,7 @@ use crate::call::operation::Operations;
 use crate::call::view::PageResponse;
 use crate::error::ApiError;
 use crate::ops::page_kit::{instant, page_layout};
-use crate::ops::paging::take_page;
+use crate::ops::paging::{read_cursor, take_page};
 use crate::ops::points;
 use crate::state::leaderboard::RankingPeriod;
 
@@ -114,12 +114,7 @@ async fn leaderboard(cx: Cx, input: RankingPageQuery) -> Result<PageResponse, Ap
 }
 
 async fn takedowns(cx: Cx, input: RecordsPageQuery) -> Result<PageResponse, ApiError> {
-    let before: Option<TakedownId> = input
-        .cursor
-        .as_deref()
-        .map(str::parse)
-        .transpose()
-        .map_err(|_error| ApiError::invalid("/cursor", "must be the last row of a page before"))?;
+    let before: Option<TakedownId> = read_cursor(input.cursor.as_deref(), "must be the last row of a page before")?;
     let mut found = cx.app.store.moderation().takedowns(None, before, ROWS + 1).await?;
     let next = take_page(&mut found, ROWS).map(|last| format!("/takedowns?cursor={}", last.id));
     PageResponse::page(&TakedownsPage {

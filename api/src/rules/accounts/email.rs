@@ -2,6 +2,8 @@
 //!
 //! Invariant: the answer to who asks is the same whether or not another account has the address.
 
+use std::time::Duration;
+
 use store::{EmailChangeAsked, EmailLink, NewEmailChange, NewLink};
 use types::{LinkId, OperatorId, Timestamp};
 
@@ -14,11 +16,10 @@ use crate::secrets;
 use crate::state::app::App;
 use crate::state::links::AddressSigner;
 
-const DAY: i64 = 86_400_000_000;
-/// Microseconds for which a new address can be confirmed.
-const CONFIRM_LASTS: i64 = DAY;
-/// Microseconds for which the old address can take a change back.
-const STOP_LASTS: i64 = 7 * DAY;
+/// Time for which a new address can be confirmed.
+const CONFIRM_LASTS: Duration = Duration::from_hours(24);
+/// Time for which the old address can take a change back.
+const STOP_LASTS: Duration = Duration::from_hours(7 * 24);
 
 /// Asks for another address of an account. Its letters go to the new address, unless another account has it, and to the old
 /// one.
@@ -63,11 +64,11 @@ pub(crate) async fn change_email(app: &App, operator: OperatorId, email: &str, n
     }
 }
 
-fn link(signer: &AddressSigner, purpose: EmailLink, lasts: i64, now: Timestamp) -> NewLink {
+fn link(signer: &AddressSigner, purpose: EmailLink, lasts: Duration, now: Timestamp) -> NewLink {
     let id = LinkId::new(now);
     NewLink {
         id,
         token_hash: secrets::hash(&signer.email_token(purpose, id)),
-        expires_at: Timestamp::from_micros(now.micros() + lasts),
+        expires_at: now.plus(lasts),
     }
 }

@@ -91,8 +91,8 @@ fn stop(base: &str, token: &str, until: &str) -> LetterBody {
         ))
         .heading("If it was not you")
         .paragraph(
-            "Open this page and press its button. The change is taken back, also if it was confirmed, and every session \
-             ends:",
+            "Open this page and press its button. The change is taken back, also if it was confirmed. Every session \
+             and app ends, and keys and tokens that were made since work no more:",
         )
         .button("Take the change back", format!("{base}/verify/email/stop?token={token}"))
         .paragraph(format!("The link works until {until}."))

@@ -11,6 +11,7 @@ use types::{OperatorId, ReportId, TakedownId, Timestamp};
 
 use super::{KIND, LetterDraft, LetterPayload, choice_page, input, minute, to};
 use crate::error::ApiError;
+use crate::spans::span;
 use crate::state::app::App;
 
 /// Time between two letters to a moderator.
@@ -167,10 +168,12 @@ fn buyer(app: &App, takedown: &Takedown) -> LetterBody {
     let body = if TakedownReason::from(takedown.reason).is_kept() {
         body.paragraph("You keep reading what you bought. It is not sold any more, and its discussion is closed.")
     } else {
-        body.paragraph(
+        let window = span(app.pay.dispute_window_seconds.into());
+        body.paragraph(format!(
             "For this reason nobody reads it meanwhile, buyers included. If you hold a copy, look at it in the light \
-             of the reason. Until a sale is a week old, a dispute can give its price back; reply to this e-mail for one.",
-        )
+             of the reason. Until a sale is {window} old, a dispute can give its price back: its receipt has a link. \
+             Or reply to this e-mail."
+        ))
     };
     body.chosen_at(choice_page(app))
 }

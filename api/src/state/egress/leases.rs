@@ -26,7 +26,7 @@ pub(crate) struct EgressReader {
 }
 
 impl EgressReader {
-    /// Returns who reads: the app, else the agent; `None` for a person, and for an address that was handed out.
+    /// Returns the app that reads, else the agent; `None` for a person, and for an address that was handed out.
     pub(crate) fn owner(&self) -> Option<SpendOwner> {
         let spender = self.spender?;
         Some(spender.app.map_or(SpendOwner::Agent(spender.agent), SpendOwner::App))

@@ -24,7 +24,7 @@ row! {
 }
 
 row! {
-    /// An invitation.
+    /// An invitation of an e-mail address to sign up.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Invitation {
         /// Address that is invited, in lower case.

@@ -46,7 +46,7 @@ row! {
     pub struct ReadUnit {
         /// Id of the unit, which is that of its first version.
         pub chain: UnitId = "reads.read_chain AS read_chain",
-        /// Newest version.
+        /// Id of the newest version of the unit.
         pub latest: UnitId = "units.id AS latest",
         /// Title of that version.
         pub title: String = "units.title AS title",

@@ -15,7 +15,7 @@ use crate::row::{Columns as _, nested, row};
 /// Selection of decided reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DecidedFilter {
-    /// Every decision.
+    /// Reports with either decision.
     #[default]
     All,
     /// The item was taken down.
@@ -43,7 +43,7 @@ row! {
     /// A decided report, with what became of the item since.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct DecidedReport {
-        /// The report.
+        /// Report with its decision.
         pub report: Report = "" => nested,
         /// Words of the takedown for the owner.
         pub takedown_note: Option<String>,
@@ -64,7 +64,7 @@ row! {
     /// A report that waits, with the title of its item.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct WaitingReport {
-        /// The report.
+        /// Report without a decision.
         pub report: Report = "" => nested,
         /// Title of the item; `None` for what has none, or is gone.
         pub title: Option<String>,
@@ -74,7 +74,7 @@ row! {
 /// A takedown with the title of its item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TitledTakedown {
-    /// The takedown.
+    /// Takedown, with its answer and its end if it has them.
     pub takedown: Takedown,
     /// Title of the item; `None` for what has none, or is gone.
     pub title: Option<String>,

@@ -21,7 +21,7 @@ pub const UNDO_LASTS: Duration = Duration::from_mins(10);
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Undone {
-    /// The item is as it was, its reports are open, and nobody is told. This was the takedown.
+    /// Takedown that is taken back: the item is shown, the reports that it upheld are open, and no letter leaves.
     Done(Box<Takedown>),
     /// There is no such takedown.
     Unknown,

@@ -167,7 +167,8 @@ pub enum DisputeResolved {
 }
 
 impl Money<'_> {
-    /// Opens a dispute of a sale that is within its window. A buyer that asks again is told of the dispute that there is.
+    /// Opens a dispute of a sale that is within its window. A buyer that has opened one before gets
+    /// [`DisputeOpened::Before`] with its id.
     ///
     /// # Errors
     /// [`Error::Text`].
@@ -395,7 +396,7 @@ async fn before(cx: &mut AnyConnection, sale: SaleId, buyer: &str) -> Result<Opt
     .transpose()
 }
 
-/// Returns what is said of a sale that cannot be disputed now.
+/// Returns the reason why a sale cannot be disputed now: the buyer's dispute of it, its state, or that it is missing.
 async fn not_opened(cx: &mut AnyConnection, sale: SaleId, buyer: &str) -> Result<DisputeOpened, Error> {
     // Of two that are sent at once, the second finds the dispute of the first.
     if let Some(id) = before(cx, sale, buyer).await? {

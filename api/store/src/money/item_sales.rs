@@ -6,6 +6,7 @@ use types::money::MicroUsdc;
 use types::vocabulary::ItemKind;
 use types::{OperatorId, SaleId, Timestamp};
 
+use super::seller::{ListedSale, SOLD};
 use super::{Money, Sale};
 use crate::Error;
 use crate::query::{sql, text};
@@ -47,15 +48,14 @@ row! {
 }
 
 impl Money<'_> {
-    /// Returns the latest sales of an item, newest first, up to `limit`.
-    pub async fn sales_of_item(&self, sold: ItemOfSeller<'_>, limit: u32) -> Result<Vec<Sale>, Error> {
+    /// Returns the latest sales of an item with what became of their money, newest first, up to `limit`.
+    pub async fn sales_of_item(&self, sold: ItemOfSeller<'_>, limit: u32) -> Result<Vec<ListedSale>, Error> {
         self.0
             .all(sql!(
                 text!(
-                    "SELECT ",
-                    Sale::COLUMNS,
-                    " FROM sales WHERE item_kind = $1 AND item_id = $2 AND seller_operator = $3
-                     ORDER BY sold_at DESC, id DESC LIMIT $4"
+                    SOLD,
+                    " WHERE sales.item_kind = $1 AND sales.item_id = $2 AND sales.seller_operator = $3
+                      ORDER BY sales.sold_at DESC, sales.id DESC LIMIT $4"
                 ),
                 sold.kind,
                 sold.item.to_owned(),

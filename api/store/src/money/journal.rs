@@ -107,26 +107,7 @@ impl Money<'_> {
         // them, and to know if there is another page.
         let credits = self.entries(asset, credits, filter, from.credits, limit + 1).await?;
         let given = self.entries(asset, given, filter, from.given, limit + 1).await?;
-        let (mut credits, mut given) = (credits.into_iter().peekable(), given.into_iter().peekable());
-        let (mut page, mut next) = (Vec::with_capacity(limit), from);
-        while page.len() < limit {
-            let bought_first = match (credits.peek(), given.peek()) {
-                // Each account has numbers of its own, so only the time orders entries of both. The
-                // cursor has a number of each and stays exact whatever the clock does.
-                (Some(bought), Some(given)) => bought.at >= given.at,
-                (bought, _) => bought.is_some(),
-            };
-            let entry = if bought_first { credits.next() } else { given.next() };
-            let Some(entry) = entry else { break };
-            if bought_first {
-                next.credits = entry.seq;
-            } else {
-                next.given = entry.seq;
-            }
-            page.push(entry);
-        }
-        let more = credits.peek().is_some() || given.peek().is_some();
-        Ok((page, more.then_some(next)))
+        Ok(merge(credits, given, from, limit, |entry| (entry.at, entry.seq)))
     }
 
     /// Returns the instant before which the movements of an operator's credits are archived, if some are.
@@ -228,3 +209,35 @@ const CREDITS: &str = "SELECT ledger_transfers.amount AS amount, ledger_transfer
       AND ($4 = '' OR ledger_events.kind IN ($4, $8, $9)) AND ($5 = '' OR ledger_events.actor = $5)
       AND ledger_events.at >= $6 AND ledger_events.at < $7
     ORDER BY ledger_transfers.credit_seq DESC LIMIT $3";
+
+/// Merges what stands in the two accounts of credits, each newest first, to one page. Returns the position after it if
+/// there is more. `place` gives the time and the number in the account.
+pub(super) fn merge<T>(
+    credits: Vec<T>,
+    given: Vec<T>,
+    from: EntryCursor,
+    limit: usize,
+    place: impl Fn(&T) -> (Timestamp, i64),
+) -> (Vec<T>, Option<EntryCursor>) {
+    let (mut credits, mut given) = (credits.into_iter().peekable(), given.into_iter().peekable());
+    let (mut page, mut next) = (Vec::with_capacity(limit), from);
+    while page.len() < limit {
+        let bought_first = match (credits.peek(), given.peek()) {
+            // Each account has numbers of its own, so only the time orders entries of both. The
+            // cursor has a number of each and stays exact whatever the clock does.
+            (Some(bought), Some(given)) => place(bought).0 >= place(given).0,
+            (bought, _) => bought.is_some(),
+        };
+        let entry = if bought_first { credits.next() } else { given.next() };
+        let Some(entry) = entry else { break };
+        let (_, seq) = place(&entry);
+        if bought_first {
+            next.credits = seq;
+        } else {
+            next.given = seq;
+        }
+        page.push(entry);
+    }
+    let more = credits.peek().is_some() || given.peek().is_some();
+    (page, more.then_some(next))
+}

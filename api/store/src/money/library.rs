@@ -60,13 +60,13 @@ pub enum LibraryOrder {
     /// The newest purchase first.
     #[default]
     Newest,
-    /// By title.
+    /// The first title of the alphabet first, in lower case.
     Title,
     /// The dearest first.
     Price,
 }
 
-/// What is joined to the entitlements of an owner, and the condition on it.
+/// Tables joined to the entitlements of an owner, and the conditions of a [`LibraryFilter`].
 // A page reads own rows only, found by the owner, so words may stand anywhere in them.
 const OWNED: &str = r" FROM entitlements
      JOIN sales ON sales.id = entitlements.sale_id

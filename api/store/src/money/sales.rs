@@ -82,6 +82,18 @@ impl Sale {
         }
     }
 
+    /// Returns the instant until which the sale may be disputed; `None` if that is over at `now`, or the money went
+    /// elsewhere.
+    pub fn disputable_until(&self, now: Timestamp) -> Option<Timestamp> {
+        let is_held = matches!(self.state, SaleState::Held | SaleState::Trial);
+        (is_held && now < self.release_at).then_some(self.release_at)
+    }
+
+    /// Returns true if the price was given back.
+    pub const fn is_refunded(&self) -> bool {
+        matches!(self.state, SaleState::Refunded | SaleState::TrialRefunded)
+    }
+
     /// Returns the owners of what was bought; first the one that paid.
     pub(crate) fn owners(&self) -> impl Iterator<Item = Owner> {
         let wallet = self.wallet.clone().map(Owner::Wallet);

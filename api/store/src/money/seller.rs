@@ -28,7 +28,7 @@ row! {
 }
 
 /// Statement that reads sales with the names of what was sold, and when their money went where.
-const SOLD: &str = text!(
+pub(super) const SOLD: &str = text!(
     "SELECT ",
     Sale::COLUMNS,
     ", projects.slug AS slug, COALESCE(projects.title, units.title) AS title,

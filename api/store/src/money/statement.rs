@@ -7,7 +7,7 @@ use types::money::MicroUsdc;
 use types::{OperatorId, Timestamp};
 
 use super::Money;
-use super::journal::{Entry, EntryCursor, EntryFilter};
+use super::journal::{Entry, EntryCursor, EntryFilter, merge};
 use crate::Error;
 
 /// Most movements of one event in one account: the share and the fee of a sale, or of its refund.
@@ -69,25 +69,7 @@ impl Money<'_> {
         let credits = credits.await?;
         let given = self.lines(asset, account(AccountKind::Given), filter, from.given, limit);
         let given = given.await?;
-        let (mut credits, mut given) = (credits.into_iter().peekable(), given.into_iter().peekable());
-        let (mut page, mut next) = (Vec::with_capacity(limit), from);
-        while page.len() < limit {
-            let bought_first = match (credits.peek(), given.peek()) {
-                // Each account has numbers of its own, so only the time orders lines of both.
-                (Some(bought), Some(given)) => bought.at >= given.at,
-                (bought, _) => bought.is_some(),
-            };
-            let line = if bought_first { credits.next() } else { given.next() };
-            let Some(line) = line else { break };
-            if bought_first {
-                next.credits = line.seq;
-            } else {
-                next.given = line.seq;
-            }
-            page.push(line);
-        }
-        let more = credits.peek().is_some() || given.peek().is_some();
-        Ok((page, more.then_some(next)))
+        Ok(merge(credits, given, from, limit, |line| (line.at, line.seq)))
     }
 
     /// Returns the lines of an account before a movement, newest first: one more than `limit` if there are as many.

@@ -190,8 +190,8 @@ impl Staff<'_> {
     }
 
     /// Suspends an operator that is active, and adds the letter; or with `None` ends the suspension of one that is
-    /// suspended. Returns `None` if there is no such operator, false if it is so already: then nothing changes and nobody
-    /// is told.
+    /// suspended. Returns `None` if there is no such operator, false if it is so already: then nothing changes and no
+    /// letter leaves.
     ///
     /// # Errors
     /// [`Error::Text`].

@@ -123,6 +123,44 @@ mod tests {
         }
     }
 
+    /// Returns the words of a line of a shell, up to what is no more of its first command.
+    fn words(line: &str) -> Vec<String> {
+        let (mut words, mut word, mut quote) = (Vec::<String>::new(), None::<String>, None::<char>);
+        for letter in line.chars() {
+            match (quote, letter) {
+                (Some(open), _) if open == letter => quote = None,
+                (None, '\'' | '"') => {
+                    quote = Some(letter);
+                    word.get_or_insert_default();
+                }
+                (None, ' ') => words.extend(word.take()),
+                _ => word.get_or_insert_default().push(letter),
+            }
+        }
+        words.extend(word);
+        let end = words.iter().position(|word| ["|", "&&", ">"].contains(&word.as_str()));
+        words.truncate(end.unwrap_or(words.len()));
+        words
+    }
+
+    /// Returns the examples of a command and of those below it.
+    fn examples(of: &Command) -> Vec<String> {
+        let text = of.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let lines = text.lines().map(str::trim);
+        let own = lines.filter(|line| line.starts_with("sluice ")).map(str::to_owned);
+        own.chain(of.get_subcommands().flat_map(examples)).collect()
+    }
+
+    #[test]
+    fn each_example_is_a_command_line() {
+        let examples = examples(&command());
+        assert!(examples.len() > 30, "{examples:?}");
+        for line in examples {
+            let matches = command().try_get_matches_from(words(&line));
+            assert!(matches.is_ok(), "{line}: {}", matches.unwrap_err());
+        }
+    }
+
     #[test]
     fn an_option_of_the_service_is_taken_wherever_it_stands() {
         for line in [

@@ -22,7 +22,7 @@ pub struct SearchArgs {
     /// Category of write-ups
     #[arg(long, value_name = "CATEGORY")]
     pub category: Option<String>,
-    /// What they cost
+    /// Price of the results
     #[arg(long, value_enum, value_name = "PRICE")]
     pub price: Option<HitPrice>,
     /// Most results, 1 to 50
@@ -160,7 +160,7 @@ pub struct CreditsArgs {
   sluice completions zsh > ~/.zfunc/_sluice
   sluice completions fish > ~/.config/fish/completions/sluice.fish")]
 pub struct CompletionsArgs {
-    /// The shell
+    /// Shell that completes the commands
     #[arg(value_enum)]
     pub shell: clap_complete::Shell,
 }

@@ -8,7 +8,7 @@ use types::vocabulary::StaffRole;
 pub enum OperatorRole {
     /// Decides about reports in the console, looks accounts up, and gets letters about reports
     Moderator,
-    /// Does that too, suspends and restores accounts, invites, and sees the figures of the service
+    /// Does that too, decides disputes, suspends and restores accounts, invites, and sees the figures
     Administrator,
     /// Has no role, and decides about no report
     None,

@@ -63,7 +63,7 @@ pub struct Mail {
     pub timeout: HumanDuration,
     /// The number of letters of a UTC day that anybody can cause.
     pub per_day: u32,
-    /// The address that is told of reports while no operator is a moderator. Empty for nobody.
+    /// The address that is told of disputes, and of reports while no operator is a moderator. Empty for nobody.
     pub administrator: String,
 }
 

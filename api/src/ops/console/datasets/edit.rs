@@ -11,7 +11,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use store::{Project, ProjectStatus};
-use types::money::MicroUsdc;
 
 use super::{DatasetChoice, PATH, dataset, own};
 use crate::call::cx::Cx;
@@ -22,7 +21,7 @@ use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::ops::page_kit::{form, form_page, page, page_layout, repairable, sentence};
 use crate::ops::projects::{self, ProjectEdit, can_have_price};
-use crate::price::dataset_price;
+use crate::price::{dataset_price, typed_price};
 
 pub(super) fn add(table: &mut Operations) {
     let edit_form = Spec {
@@ -143,7 +142,7 @@ pub(super) fn form_of(project: &Project) -> DatasetEditForm {
         title: project.title.clone(),
         readme: project.readme.clone(),
         tags: project.tags.join(", "),
-        price: is_priced.then(|| own_price(project)),
+        price: is_priced.then(|| typed_price(project.price_micro)),
         default_price: dataset_price(None),
         trial: project.trial_sale,
         status: project.status,
@@ -151,14 +150,6 @@ pub(super) fn form_of(project: &Project) -> DatasetEditForm {
         errors: Vec::new(),
         changed: Vec::new(),
     }
-}
-
-/// Returns the price of a dataset as it is typed: empty for the platform's default.
-fn own_price(project: &Project) -> String {
-    project
-        .price_micro
-        .map(|micro| MicroUsdc(micro).to_string())
-        .unwrap_or_default()
 }
 
 async fn edit(cx: Cx, input: EditDatasetForm) -> Result<PageResponse, ApiError> {

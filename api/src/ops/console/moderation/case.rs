@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use pages::console::{CaseBuyers, CaseOutcome, CaseOwner, HistoryLine, OverlapRow, ReportCase, reason_words};
 use search::{SearchFilter, SearchMode, SearchOrder, SearchQuery};
-use store::{Evidence, Report, ReportStatus, Unit};
+use store::{Evidence, EvidenceBuyers, Report, ReportStatus, Unit};
 use types::vocabulary::{Discussed, ItemKind, ReportKind, TakedownReason};
 use types::{ReportId, UnitId};
 
@@ -87,16 +87,21 @@ pub(super) async fn of(cx: &Cx, id: ReportId) -> Result<Option<ReportCase>, ApiE
             takedowns: owner.takedowns,
             reports: owner.reports,
         }),
-        buyers: CaseBuyers {
-            accounts: buyers.accounts,
-            wallets: buyers.wallets,
-            paid: buyers.paid.0,
-            held: buyers.held,
-        },
+        buyers: shown_buyers(&buyers),
         is_kept: TakedownReason::from(report.reason).is_kept(),
         history,
         outcome,
     }))
+}
+
+/// Returns the buyers of an item as pages show them.
+pub(super) const fn shown_buyers(found: &EvidenceBuyers) -> CaseBuyers {
+    CaseBuyers {
+        accounts: found.accounts,
+        wallets: found.wallets,
+        paid: found.paid.0,
+        held: found.held,
+    }
 }
 
 /// Returns what became of a report.

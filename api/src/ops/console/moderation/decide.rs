@@ -2,13 +2,14 @@
 //!
 //! Invariant: a form that is sent twice by the same person ends where the first ended.
 
-use pages::console::{CaseBuyers, DecisionPage, ReportDecision, ReportDecisionForm, RestorePage};
+use pages::console::{DecisionPage, ReportDecision, ReportDecisionForm, RestorePage};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{Decided, DecisionLetters, Report, ReportStatus, Takedown, UNDO_LASTS, Undone, Uphold};
 use types::vocabulary::TakedownReason;
 use types::{OperatorId, ReportId, TakedownId};
 
+use super::case::shown_buyers;
 use super::{AskedReport, PATH, decided_before, down, reports};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
@@ -154,12 +155,7 @@ async fn confirm(cx: Cx, input: DecideReportForm) -> Result<PageResponse, ApiErr
         decision: input.decision.into(),
         note: input.note.trim().to_owned(),
         owner: owner.map(|owner| owner.display_name),
-        buyers: CaseBuyers {
-            accounts: buyers.accounts,
-            wallets: buyers.wallets,
-            paid: buyers.paid.0,
-            held: buyers.held,
-        },
+        buyers: shown_buyers(&buyers),
         is_kept: TakedownReason::from(found.reason).is_kept(),
     })
 }

@@ -172,13 +172,14 @@ pub(super) async fn sales(cx: &Cx, operator: OperatorId, choice: &SalesChoice) -
     Ok(SalesList {
         items: items.into_iter().map(item).collect(),
         state: choice.state,
-        rows: found.into_iter().map(sold).collect(),
+        rows: found.into_iter().map(sold_row).collect(),
         next,
         is_later: choice.before.is_some(),
     })
 }
 
-fn sold(sold: ListedSale) -> SoldRow {
+/// Returns the row of a sale.
+pub(in crate::ops::console) fn sold_row(sold: ListedSale) -> SoldRow {
     let sale = sold.sale;
     SoldRow {
         at: instant(sale.sold_at),

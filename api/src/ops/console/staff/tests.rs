@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use http::header;
 use serde_json::json;
-use store::StaffRole;
+use store::{ReportStatus, StaffRole};
 use types::{Clock as _, OperatorId};
 
 use crate::testing::browser::{Browser, EMAIL, form};
@@ -219,6 +219,11 @@ async fn a_report_is_decided_with_a_reason_and_undone() {
     for _ in 0..2 {
         let opened = send(&browser, &format!("{path}/reopen"), &[]).await;
         assert_eq!(location(&opened), format!("/console/moderation?report={first}"));
+    }
+    for id in [&first, &urgent] {
+        let report = service.app.store.moderation().report_of(id.parse().unwrap()).await;
+        let report = report.unwrap().unwrap();
+        assert_eq!((report.status, report.note), (ReportStatus::Open, None), "{id}");
     }
 }
 

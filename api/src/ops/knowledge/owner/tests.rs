@@ -26,6 +26,12 @@ async fn set(world: &World, id: &str, price: &str) -> Got {
     world.service.call("PUT", &path, Some(&world.author), &body).await
 }
 
+/// Returns the price of a unit as it is stored.
+async fn stored(world: &World, id: &str) -> Option<i64> {
+    let unit = world.service.app.store.knowledge().unit(id.parse().unwrap()).await;
+    unit.unwrap().unwrap().chain.price_micro
+}
+
 #[tokio::test]
 async fn a_price_is_changed_from_the_one_that_was_seen() {
     let world = world().await;
@@ -49,8 +55,10 @@ async fn a_price_is_changed_from_the_one_that_was_seen() {
         let saved = price(&browser, &id, "", "$0.25").await;
         assert_eq!(saved.status, 303, "{}", saved.text());
     }
+    assert_eq!(stored(&world, &id).await, Some(250_000));
     let page = browser.get(&format!("/console/knowledge/{id}?saved=true")).await.text();
-    assert!(page.contains("$0.25") && page.contains("Saved."), "{page}");
+    assert!(page.contains("value=\"0.25\"") && page.contains("Saved."), "{page}");
+    assert!(page.contains("One change in 24 hours;"), "{page}");
     // Within the day it is refused in the form.
     let soon = price(&browser, &id, "0.25", "0.30").await;
     assert_eq!(soon.status, 400, "{}", soon.text());
@@ -62,6 +70,7 @@ async fn a_price_is_changed_from_the_one_that_was_seen() {
     let stale = price(&browser, &id, "0.25", "0.30").await;
     assert_eq!(stale.status, 400, "{}", stale.text());
     assert!(stale.text().contains("it is $0.40 now"), "{}", stale.text());
+    assert_eq!(stored(&world, &id).await, Some(400_000));
 }
 
 #[tokio::test]
@@ -104,6 +113,7 @@ async fn a_unit_of_another_is_missing() {
         );
     }
     assert_eq!(price(&eve, &id, "", "0.01").await.status, 404);
+    assert_eq!(stored(&world, &id).await, None);
     let token = eve.form_token().await;
     let retired = eve
         .post(

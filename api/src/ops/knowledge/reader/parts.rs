@@ -7,9 +7,8 @@ use std::collections::HashMap;
 
 use pages::{NearItem, ScoreView, UnitFacts, UnitMark, UnitPrice, UnitStep, UnitVersion};
 use search::{SearchFilter, SearchMode, SearchOrder, SearchQuery};
-use store::{Access, Project, Unit, VersionLine, WrittenMark};
+use store::{Project, Unit, VersionLine, WrittenMark};
 use types::UnitId;
-use types::money::MicroUsdc;
 use types::unit::{Judge, ReviewEntry, UnitScores};
 use types::vocabulary::{ItemKind, JudgeKind, ReviewStep, StepOutcome};
 
@@ -18,7 +17,7 @@ use super::super::view::is_locked;
 use crate::call::cx::Cx;
 use crate::error::ApiError;
 use crate::ops::page_kit::instant;
-use crate::price::dataset_price;
+use crate::ops::site::price as dataset_price;
 use crate::rules::entitlement::units::{self, ShownStatus};
 
 /// Items that are about the same.
@@ -94,7 +93,8 @@ pub(super) fn line(line: &VersionLine, here: UnitId) -> UnitVersion {
     }
 }
 
-/// Returns a step of the review: for others than the owner only if it passed, and without what it says of other units.
+/// Returns a step of the review. Others than the owner see only a step that passed, without words about other units
+/// or from the text.
 pub(super) fn step(entry: ReviewEntry, is_own: bool) -> Option<UnitStep> {
     if !is_own && entry.outcome != StepOutcome::Passed {
         return None;
@@ -193,7 +193,7 @@ fn near_unit(unit: &Unit) -> NearItem {
 }
 
 fn near_dataset(project: Project) -> NearItem {
-    let price = dataset_price(project.price_micro);
+    let price = dataset_price(project.access, project.price_micro);
     let rows = project.record_count;
     NearItem {
         href: format!("/projects/{}", project.slug),
@@ -201,10 +201,6 @@ fn near_dataset(project: Project) -> NearItem {
         dataset: Some(format!("dataset, {rows} {}", if rows == 1 { "row" } else { "rows" })),
         scores: None,
         rating: None,
-        price: if project.access == Access::Paid && price > MicroUsdc(0) {
-            UnitPrice::Priced(price)
-        } else {
-            UnitPrice::Free
-        },
+        price: price.map_or(UnitPrice::Free, UnitPrice::Priced),
     }
 }

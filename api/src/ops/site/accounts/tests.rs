@@ -82,8 +82,13 @@ async fn a_link_to_what_is_gone_explains_itself_and_tells_no_more() {
         (404, &json!("not_found"))
     );
     for path in ["/projects/secret", "/projects/missing"] {
-        let text = visitor.get(path).await.text();
-        assert!(!text.contains("is gone"), "{path}: {text}");
+        let missing = visitor.get(path).await;
+        assert_eq!(missing.status, StatusCode::NOT_FOUND, "{path}");
+        let text = missing.text();
+        assert!(
+            !text.contains("is gone") && !text.contains("taken down"),
+            "{path}: {text}"
+        );
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use catalog::Snapshot;
 use pages::{DatasetHead, DatasetOffer, DatasetPurchase, DatasetTab};
-use store::{Access, Contributor, ItemKind, Project, SaleState, Visibility};
+use store::{Access, Contributor, ItemKind, Project, Visibility};
 use types::money::MicroUsdc;
 use types::{Contract, Version};
 
@@ -137,10 +137,9 @@ async fn purchase(cx: &Cx, project: &Project) -> Result<Option<DatasetPurchase>,
     };
     let bought = cx.app.store.money().purchases_of(buyer, None, NEWEST_PURCHASES).await?;
     let item = project.id.to_string();
-    let found = bought.into_iter().find(|bought| {
-        let is_refunded = matches!(bought.sale.state, SaleState::Refunded | SaleState::TrialRefunded);
-        bought.sale.kind == ItemKind::Dataset && bought.sale.item == item && !is_refunded
-    });
+    let found = bought
+        .into_iter()
+        .find(|bought| bought.sale.kind == ItemKind::Dataset && bought.sale.item == item && !bought.sale.is_refunded());
     Ok(found.map(|bought| DatasetPurchase {
         agent: bought.agent_name,
         at: bought.sale.sold_at,

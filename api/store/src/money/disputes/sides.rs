@@ -17,7 +17,7 @@ row! {
     /// A dispute with its sale, as both sides see it.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct DisputedSale {
-        /// The dispute.
+        /// Dispute of the sale, open or ended.
         pub dispute: Dispute = Dispute::COLUMNS => nested,
         /// The sale that is disputed.
         pub sale: Sale = Sale::COLUMNS => nested,

@@ -243,7 +243,7 @@ async fn the_owner_sees_each_sale_with_its_fee_and_state() {
     assert_eq!(bought.status, 200, "{}", bought.text());
     let page = browser.get("/console/datasets/tides").await.text();
     for words in [
-        "an agent, with credits",
+        "an account, with credit",
         "$0.50",
         "$0.12",
         "$0.38",
