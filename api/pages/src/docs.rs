@@ -15,6 +15,7 @@ use askama::Template;
 use askama::filters::HtmlSafe;
 
 use crate::chrome::{PageLayout, Theme};
+use crate::filters;
 
 pub use contents::{DocsGroup, DocsLink, DocsPart};
 pub use guide::GuidePart;
