@@ -90,6 +90,17 @@ struct AnswerFile {
 pub(crate) async fn run(text: &[u8], keys: &Keys, files: &QueryReceiptFiles<'_>) -> anyhow::Result<ExitCode> {
     let verified = VerifiedStatement::<QueryReceipt>::parse(text, keys)?;
     let receipt = verified.statement();
+    if !files.is_json {
+        terminal::line(&format!(
+            "signed: {} of {} version {} for `{}`, by the key {} on {}",
+            rows(receipt.row_count),
+            terminal::shown(&receipt.slug),
+            receipt.version,
+            terminal::plain(&receipt.sql),
+            verified.key(),
+            receipt.issued_at
+        ))?;
+    }
     let mut compared = Vec::new();
     if let Some(path) = files.answer {
         compared.push(answer(receipt, path)?);
@@ -111,15 +122,6 @@ pub(crate) async fn run(text: &[u8], keys: &Keys, files: &QueryReceiptFiles<'_>)
         terminal::json(&json!({ "verified": true, "keyId": key, "receipt": receipt, "compared": compared }))?;
         return Ok(code);
     }
-    terminal::line(&format!(
-        "signed: {} of {} version {} for `{}`, by the key {} on {}",
-        rows(receipt.row_count),
-        terminal::shown(&receipt.slug),
-        receipt.version,
-        terminal::plain(&receipt.sql),
-        verified.key(),
-        receipt.issued_at
-    ))?;
     for compared in &compared {
         terminal::line(&terminal::plain(&compared.line()))?;
     }
