@@ -125,7 +125,7 @@ def is_in(receipt, events):
 def verify(path, keys):
     try:
         return verified(path, keys)
-    except (AttributeError, IndexError, KeyError, OverflowError, TypeError) as error:  # a member is missing or of another type
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, json.JSONDecodeError) as error:  # cut, or of other types
         raise ValueError(f"not a whole document: {error!r}") from None
 
 
