@@ -219,12 +219,12 @@ mod tests {
         assert_eq!(
             hit_lines(&hits),
             [
-                "kind      name   title            price",
-                "--------  -----  ---------------  --------------------  -------------------------",
-                "dataset   tides  Tide levels      $0.10                 version 12, 1,204 records",
+                "kind      name   title           price",
+                "--------  -----  --------------  --------------------  -------------------------",
+                "dataset   tides  Tide levels     $0.10                 version 12, 1,204 records",
                 "write-up  019b   Gauge\\u{1b}[2J  $0.25                 score 71, sold 3",
-                "write-up  019c   Free             free                  score 50",
-                "dataset   new    New              free with an account  no version yet",
+                "write-up  019c   Free            free                  score 50",
+                "dataset   new    New             free with an account  no version yet",
                 "(4 of 31; --limit lists more)",
             ]
         );
