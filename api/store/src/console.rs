@@ -14,6 +14,8 @@ use crate::query::sql;
 use crate::row::{Columns, row};
 use crate::{Error, Store};
 
+pub use copy::{GivenMark, GivenRating, OpinionPlace};
+
 /// Access to the lists of the console, see [`Store::console`].
 #[derive(Clone, Copy, Debug)]
 pub struct Console<'s>(&'s Store);

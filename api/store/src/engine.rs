@@ -81,6 +81,11 @@ const SHARED_MIGRATIONS: [(i64, &str, &str); 29] = [
     (35, "people", include_str!("../migrations/0035_people.sql")),
     (36, "staff", include_str!("../migrations/0036_staff.sql")),
     (37, "sides", include_str!("../migrations/0037_sides.sql")),
+    (
+        38,
+        "ratings_of_operators",
+        include_str!("../migrations/0038_ratings_of_operators.sql"),
+    ),
 ];
 
 impl Engine {

@@ -88,7 +88,10 @@ pub use community::{
     Answer, Answered, BoardRequest, Chosen, Closed, Community, Link, NewAnswer, NewItemLink, NewRequest, RequestCount,
     RequestFilter, RequestMatch,
 };
-pub use console::{Console, ContributionSum, Day, ListedContribution, ListedProject, ListedUpload, Selection};
+pub use console::{
+    Console, ContributionSum, Day, GivenMark, GivenRating, ListedContribution, ListedProject, ListedUpload,
+    OpinionPlace, Selection,
+};
 pub use contributions::{
     Contribution, ContributionLoss, Due, Idempotency, NewContribution, Outbox, SubmitOutcome, Swept,
 };

@@ -7,7 +7,6 @@ use types::money::MicroUsdc;
 
 use crate::chrome::{PageLayout, Theme};
 use crate::pay::WalletOffer;
-use crate::qr::QrCode;
 use crate::spend::CreditBalance;
 
 /// Numbers of packs that can be chosen.
@@ -100,11 +99,6 @@ impl TopUpPage {
 
     fn price(&self) -> MicroUsdc {
         self.price_of(self.packs)
-    }
-
-    /// Returns the code of the address that is paid; `None` for one that is too long.
-    fn code(&self) -> Option<QrCode> {
-        QrCode::of(&self.wallet.url)
     }
 
     /// Returns the words to say to an agent.

@@ -140,6 +140,13 @@ pub async fn a_mark_follows_a_read_and_takes_the_place_of_the_one_before(url: &s
         (Some(1), false, at(60))
     );
     assert_eq!(store.knowledge().marks(one, 1).await.unwrap().len(), 1);
+    let set_by = store.console().marks_by(world.reader.1, None, 10).await.unwrap();
+    let mut set_by: Vec<_> = set_by.iter().map(|row| (row.agent, row.mark)).collect();
+    set_by.sort_unstable_by_key(|(agent, _)| *agent);
+    let mut expected = [(world.reader.0, MarkKind::Stale), (second.0, MarkKind::Incorrect)];
+    expected.sort_unstable_by_key(|(agent, _)| *agent);
+    assert_eq!(set_by, expected);
+    assert_eq!(store.console().marks_by(world.author.1, None, 10).await.unwrap(), []);
     is_sound(&store).await;
     assert!(store.knowledge().erase(one, at(70)).await.unwrap());
     let erased = store.knowledge().marks(one, 10).await.unwrap();

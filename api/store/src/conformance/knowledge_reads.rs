@@ -7,7 +7,8 @@ use types::{AgentId, OperatorId, UnitId};
 use super::fixture::{agent, at, open, race};
 use super::knowledge::{World, apply, is_sound, published, status, submitted};
 use crate::{
-    ItemKind, NewComment, NewRating, NewVectors, Outbox, Rated, RatingCursor, ShownUnit, Standing, UnitStatus,
+    ItemKind, NewComment, NewRating, NewVectors, OpinionPlace, Outbox, Rated, RatingCursor, ShownUnit, Standing,
+    UnitStatus,
 };
 
 const DAY: Duration = Duration::from_hours(24);
@@ -101,6 +102,21 @@ pub async fn a_rating_follows_a_read_and_is_given_once(url: &str) {
     });
     let rest = store.knowledge().ratings(one, after, 10).await.unwrap().items;
     assert_eq!(rest.iter().map(|rating| rating.agent).collect::<Vec<_>>(), [third.0]);
+    // Each operator finds what its agents gave, a page at a time.
+    let console = store.console();
+    let given = console.ratings_by(world.reader.1, None, 1).await.unwrap();
+    let place = OpinionPlace {
+        chain: given[0].chain,
+        agent: given[0].agent,
+    };
+    assert_eq!(place.to_string().parse(), Ok(place));
+    let later = console.ratings_by(world.reader.1, Some(place), 10).await.unwrap();
+    let mut both: Vec<_> = given.iter().chain(&later).map(|row| (row.agent, row.rating)).collect();
+    both.sort_unstable();
+    let mut expected = [(world.reader.0, 4), (third.0, 1)];
+    expected.sort_unstable();
+    assert_eq!(both, expected);
+    assert_eq!(console.ratings_by(world.author.1, None, 10).await.unwrap(), []);
     assert_eq!(store.knowledge().permits_prune(at(20 + 86_400)).await.unwrap(), 1);
     is_sound(&store).await;
 }

@@ -117,6 +117,7 @@ pub async fn decisions_are_listed_and_a_dismissal_is_opened_again(url: &str) {
     let world = knowledge::World::new(&store).await;
     let unit = world.published(&store, "one", 60).await.to_string();
     let (staff, moderation) = (world.reader.1, store.moderation());
+    let reader = world.reader.0.to_string();
     let report =
         |reason, reporter, now| reported(&store, new_report(ReportKind::Unit, &unit, reason, reporter, at(now)));
     let spam = report(ReportReason::Spam, "a", 10).await;
@@ -188,6 +189,12 @@ pub async fn decisions_are_listed_and_a_dismissal_is_opened_again(url: &str) {
     assert_eq!(moderation.reports_of_owner(owner, 10).await.unwrap().len(), 3);
     let of_item = moderation.reports_of_item(ReportKind::Unit, &unit, 2).await.unwrap();
     assert_eq!(of_item.len(), 2);
+    // An operator finds what its agents reported, and nothing of others.
+    let sent = report(ReportReason::Other, &reader, 50).await;
+    let found = moderation.reports_by(world.reader.1, None, 10).await.unwrap();
+    assert_eq!(found.iter().map(|report| report.id).collect::<Vec<_>>(), [sent]);
+    assert_eq!(moderation.reports_by(world.reader.1, Some(sent), 10).await.unwrap(), []);
+    assert_eq!(moderation.reports_by(world.author.1, None, 10).await.unwrap(), []);
 }
 
 /// A reported item is shown with its text, its owner and its buyers, whatever its kind.

@@ -1,14 +1,81 @@
-//! Rows of an operator in the order of their ids, for a copy of all its data.
+//! Rows of an operator in the order of their keys, for a copy of all its data.
 //!
 //! Invariant: a page has a bound on its rows and is found by an index of the operator.
 
-use types::{DatasetId, OperatorId};
+use std::str::FromStr;
+
+use types::vocabulary::MarkKind;
+use types::{AgentId, DatasetId, OperatorId, Timestamp, UnitId};
 
 use super::Console;
 use crate::comments::COMMENT;
 use crate::query::{sql, text};
-use crate::row::Row as _;
+use crate::row::{Columns as _, Row as _, row};
 use crate::{Comment, Error, Project};
+
+/// Place in the ratings or marks of an operator: the unit and the agent of the row before it, as `unit/agent`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpinionPlace {
+    /// First version of the unit.
+    pub chain: UnitId,
+    /// Agent that said it.
+    pub agent: AgentId,
+}
+
+impl std::fmt::Display for OpinionPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.chain, self.agent)
+    }
+}
+
+impl FromStr for OpinionPlace {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (chain, agent) = text.split_once('/').ok_or_else(|| format!("`{text}` has no `/`"))?;
+        let chain = chain.parse::<UnitId>().map_err(|error| format!("{error}"))?;
+        let agent = agent.parse::<AgentId>().map_err(|error| format!("{error}"))?;
+        Ok(Self { chain, agent })
+    }
+}
+
+row! {
+    /// Rating that an agent of an operator gave a unit.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct GivenRating {
+        /// First version of the unit.
+        pub chain: UnitId = "chain_id",
+        /// Version that was rated.
+        pub unit: UnitId = "unit_id",
+        /// Agent that rated.
+        pub agent: AgentId = "agent_id",
+        /// Stars, from 1 to 5.
+        pub rating: u32,
+        /// Words, if there are some.
+        pub comment: Option<String>,
+        /// Time of the rating.
+        pub at: Timestamp,
+    }
+}
+
+row! {
+    /// Mark that an agent of an operator set on a unit.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct GivenMark {
+        /// First version of the unit.
+        pub chain: UnitId = "chain_id",
+        /// Version that was named.
+        pub unit: UnitId = "unit_id",
+        /// Agent that set it.
+        pub agent: AgentId = "agent_id",
+        /// What the agent found.
+        pub mark: MarkKind,
+        /// What the agent ran; empty once erased.
+        pub ran: String,
+        /// Time of the mark.
+        pub at: Timestamp,
+    }
+}
 
 impl Console<'_> {
     /// Returns the projects of an operator that were not deleted, by id: those after `after`, or the first.
@@ -55,4 +122,59 @@ impl Console<'_> {
             ))
             .await
     }
+
+    /// Returns the ratings that an operator's agents gave, by unit and agent: those after a place, or the first.
+    pub async fn ratings_by(
+        &self,
+        operator: OperatorId,
+        after: Option<OpinionPlace>,
+        limit: u32,
+    ) -> Result<Vec<GivenRating>, Error> {
+        let (chain, agent) = parts(after);
+        self.0
+            .all(sql!(
+                text!(
+                    "SELECT ",
+                    GivenRating::COLUMNS,
+                    " FROM unit_ratings WHERE operator_id = $1 AND (chain_id, agent_id) > ($2, $3)
+                     ORDER BY chain_id, agent_id LIMIT $4"
+                ),
+                operator,
+                chain,
+                agent,
+                limit
+            ))
+            .await
+    }
+
+    /// Returns the marks that an operator's agents set, by unit and agent: those after a place, or the first.
+    pub async fn marks_by(
+        &self,
+        operator: OperatorId,
+        after: Option<OpinionPlace>,
+        limit: u32,
+    ) -> Result<Vec<GivenMark>, Error> {
+        let (chain, agent) = parts(after);
+        self.0
+            .all(sql!(
+                text!(
+                    "SELECT ",
+                    GivenMark::COLUMNS,
+                    " FROM unit_marks WHERE operator_id = $1 AND (chain_id, agent_id) > ($2, $3)
+                     ORDER BY chain_id, agent_id LIMIT $4"
+                ),
+                operator,
+                chain,
+                agent,
+                limit
+            ))
+            .await
+    }
+}
+
+/// Returns a place as the keys of its row; the texts before every key if there is none.
+fn parts(place: Option<OpinionPlace>) -> (String, String) {
+    place.map_or_else(Default::default, |place| {
+        (place.chain.to_string(), place.agent.to_string())
+    })
 }

@@ -165,6 +165,27 @@ impl Moderation<'_> {
             .await
     }
 
+    /// Returns reports that an operator's agents sent, newest first: those before `before`, or the newest.
+    pub async fn reports_by(
+        &self,
+        operator: OperatorId,
+        before: Option<ReportId>,
+        limit: u32,
+    ) -> Result<Vec<Report>, Error> {
+        self.0
+            .all(sql!(
+                text!(
+                    REPORT,
+                    " WHERE reporter IN (SELECT agents.id FROM agents WHERE agents.operator_id = $1)
+                      AND ($2 = '' OR reports.id < $2) ORDER BY reports.id DESC LIMIT $3"
+                ),
+                operator,
+                before.map(|id| id.to_string()).unwrap_or_default(),
+                limit
+            ))
+            .await
+    }
+
     /// Returns reports of an item, newest first, up to `limit`.
     pub async fn reports_of_item(&self, kind: ReportKind, item: &str, limit: u32) -> Result<Vec<Report>, Error> {
         self.0

@@ -3,7 +3,10 @@
 use super::*;
 
 /// Statements that undo the migrations from 8 on, which both engines take.
-const UNDO_ACCOUNTS_AND_FLOW: [&str; 181] = [
+const UNDO_ACCOUNTS_AND_FLOW: [&str; 184] = [
+    "DROP INDEX unit_ratings_of_operator",
+    "DROP INDEX unit_marks_by_operator",
+    "DELETE FROM _sqlx_migrations WHERE version = 38",
     "DROP INDEX disputes_of_seller",
     "DROP INDEX disputes_of_buyer",
     "ALTER TABLE disputes DROP COLUMN seller_operator",

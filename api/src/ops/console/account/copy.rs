@@ -4,14 +4,16 @@
 //! the connection, so that a part is not taken for the whole. It has no secret: keys and tokens are kept as hashes, and are
 //! left out.
 
+mod rows;
+
 use std::io;
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use serde_json::{Value, json};
-use store::{EntryCursor, EntryFilter};
-use types::{ContributionId, DatasetId, OperatorId, RequestId, SaleId, UnitId};
+use store::{DisputeSide, EntryCursor, EntryFilter, OpinionPlace};
+use types::{ApprovalId, ContributionId, DatasetId, DisputeId, OperatorId, ReportId, RequestId, SaleId, UnitId};
 
 use super::account;
 use crate::call::answer::{FileDownload, JSON};
@@ -24,8 +26,8 @@ use crate::state::holder_limit::HolderPermit;
 
 /// Rows of a list that are read at a time.
 const ROWS: u32 = 200;
-/// Payouts in the document, newest first.
-const PAYOUTS: u32 = 5_000;
+/// Payouts, takedowns and waiting approvals in the document, newest first.
+const HEAD_ROWS: u32 = 5_000;
 
 pub(super) fn add(table: &mut Operations) {
     table.add(
@@ -71,10 +73,13 @@ async fn head(cx: &Cx) -> Result<Bytes, ApiError> {
         accounts.agents_of(operator, cx.now),
         accounts.claims_of(operator, ROWS, cx.now)
     )?;
-    let (payout, apps, payouts) = tokio::try_join!(
+    let moderation = store.moderation();
+    let (payout, apps, payouts, takedowns, waiting) = tokio::try_join!(
         accounts.payout(operator, cx.now),
         async { store.oauth().connections_of(operator, cx.now).await },
-        money.payouts_of(operator, PAYOUTS)
+        money.payouts_of(operator, HEAD_ROWS),
+        moderation.takedowns_of(operator, HEAD_ROWS),
+        money.approvals_waiting(operator, HEAD_ROWS, cx.now)
     )?;
     let muted: Vec<_> = account.muted_letters.iter().map(|topic| topic.as_str()).collect();
     let head = json!({
@@ -145,6 +150,8 @@ async fn head(cx: &Cx) -> Result<Bytes, ApiError> {
             "transaction": payout.transaction,
             "createdAt": payout.created_at.to_string(),
         })).collect::<Vec<_>>(),
+        "takedowns": takedowns.iter().map(rows::takedown).collect::<Vec<_>>(),
+        "approvalsWaiting": waiting.iter().map(rows::approval).collect::<Vec<_>>(),
     });
     let mut text = head.to_string();
     // The lists follow in the same object.
@@ -162,12 +169,18 @@ enum CopiedList {
     Requests,
     Purchases,
     Sales,
+    Approvals,
+    DisputesAsBuyer,
+    DisputesAsSeller,
+    Ratings,
+    Marks,
+    Reports,
     Ledger,
     Trail,
 }
 
 impl CopiedList {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 15] = [
         Self::Datasets,
         Self::Contributions,
         Self::Knowledge,
@@ -175,6 +188,12 @@ impl CopiedList {
         Self::Requests,
         Self::Purchases,
         Self::Sales,
+        Self::Approvals,
+        Self::DisputesAsBuyer,
+        Self::DisputesAsSeller,
+        Self::Ratings,
+        Self::Marks,
+        Self::Reports,
         Self::Ledger,
         Self::Trail,
     ];
@@ -188,6 +207,12 @@ impl CopiedList {
             Self::Requests => "requests",
             Self::Purchases => "purchases",
             Self::Sales => "sales",
+            Self::Approvals => "approvals",
+            Self::DisputesAsBuyer => "disputesAsBuyer",
+            Self::DisputesAsSeller => "disputesAsSeller",
+            Self::Ratings => "ratings",
+            Self::Marks => "marks",
+            Self::Reports => "reports",
             Self::Ledger => "ledger",
             Self::Trail => "trail",
         }
@@ -256,7 +281,7 @@ impl SentCopy {
                 let after: Option<DatasetId> = place(after)?;
                 let found = store.console().projects_after(operator, after, ROWS).await?;
                 let next = more(found.len(), found.last().map(|project| project.id));
-                Ok((found.iter().map(dataset).collect(), next))
+                Ok((found.iter().map(rows::dataset).collect(), next))
             }
             CopiedList::Contributions => {
                 let before: Option<ContributionId> = place(after)?;
@@ -265,37 +290,83 @@ impl SentCopy {
                     .contributions_of(operator, store::Selection::All, before, ROWS)
                     .await?;
                 let next = more(found.len(), found.last().map(|row| row.id));
-                Ok((found.iter().map(contribution).collect(), next))
+                Ok((found.iter().map(rows::contribution).collect(), next))
             }
             CopiedList::Knowledge => {
                 let before: Option<UnitId> = place(after)?;
                 let found = store.knowledge().submissions_of(operator, before, ROWS).await?;
                 let next = more(found.len(), found.last().map(|unit| unit.id));
-                Ok((found.iter().map(unit).collect(), next))
+                Ok((found.iter().map(rows::unit).collect(), next))
             }
             CopiedList::Comments => {
                 let before: Option<i64> = place(after)?;
                 let found = store.console().comments_by(operator, before, ROWS).await?;
                 let next = more(found.len(), found.last().map(|comment| comment.id));
-                Ok((found.iter().map(comment).collect(), next))
+                Ok((found.iter().map(rows::comment).collect(), next))
             }
             CopiedList::Requests => {
                 let before: Option<RequestId> = place(after)?;
                 let found = store.community().requests_of(operator, before, now, ROWS).await?;
                 let next = more(found.len(), found.last().map(|request| request.id));
-                Ok((found.iter().map(request).collect(), next))
+                Ok((found.iter().map(rows::request).collect(), next))
             }
             CopiedList::Purchases => {
                 let before: Option<SaleId> = place(after)?;
                 let found = store.money().purchases_of(operator, before, ROWS).await?;
                 let next = more(found.len(), found.last().map(|bought| bought.sale.id));
-                Ok((found.iter().map(|bought| sale(&bought.sale, false)).collect(), next))
+                Ok((
+                    found.iter().map(|bought| rows::sale(&bought.sale, false)).collect(),
+                    next,
+                ))
             }
             CopiedList::Sales => {
                 let before: Option<SaleId> = place(after)?;
                 let found = store.money().sales_by(operator, before, ROWS).await?;
                 let next = more(found.len(), found.last().map(|sold| sold.id));
-                Ok((found.iter().map(|sold| sale(sold, true)).collect(), next))
+                Ok((found.iter().map(|sold| rows::sale(sold, true)).collect(), next))
+            }
+            CopiedList::Approvals => {
+                let before: Option<ApprovalId> = place(after)?;
+                let found = store.money().approvals_ended(operator, before, ROWS, now).await?;
+                let next = more(found.len(), found.last().map(|row| row.id));
+                Ok((found.iter().map(rows::approval).collect(), next))
+            }
+            CopiedList::DisputesAsBuyer | CopiedList::DisputesAsSeller => {
+                let side = if matches!(list, CopiedList::DisputesAsBuyer) {
+                    DisputeSide::Buyer
+                } else {
+                    DisputeSide::Seller
+                };
+                let before: Option<DisputeId> = place(after)?;
+                let found = store.money().disputes_of(operator, side, before, ROWS).await?;
+                let next = more(found.len(), found.last().map(|row| row.dispute.id));
+                Ok((found.iter().map(rows::dispute).collect(), next))
+            }
+            CopiedList::Ratings => {
+                let after: Option<OpinionPlace> = place(after)?;
+                let found = store.console().ratings_by(operator, after, ROWS).await?;
+                let last = found.last().map(|row| OpinionPlace {
+                    chain: row.chain,
+                    agent: row.agent,
+                });
+                let next = more(found.len(), last);
+                Ok((found.iter().map(rows::rating).collect(), next))
+            }
+            CopiedList::Marks => {
+                let after: Option<OpinionPlace> = place(after)?;
+                let found = store.console().marks_by(operator, after, ROWS).await?;
+                let last = found.last().map(|row| OpinionPlace {
+                    chain: row.chain,
+                    agent: row.agent,
+                });
+                let next = more(found.len(), last);
+                Ok((found.iter().map(rows::mark).collect(), next))
+            }
+            CopiedList::Reports => {
+                let before: Option<ReportId> = place(after)?;
+                let found = store.moderation().reports_by(operator, before, ROWS).await?;
+                let next = more(found.len(), found.last().map(|row| row.id));
+                Ok((found.iter().map(rows::report).collect(), next))
             }
             CopiedList::Ledger => {
                 let from: EntryCursor = place(after)?.unwrap_or(EntryCursor::NEWEST);
@@ -304,12 +375,15 @@ impl SentCopy {
                 let (found, next) = money
                     .journal(asset, operator, EntryFilter::default(), from, ROWS)
                     .await?;
-                Ok((found.iter().map(entry).collect(), next.map(|next| next.to_string())))
+                Ok((
+                    found.iter().map(rows::entry).collect(),
+                    next.map(|next| next.to_string()),
+                ))
             }
             CopiedList::Trail => {
                 let found = store.flow().audit_of(operator, after, ROWS).await?;
                 let next = more(found.len(), found.last().map(|row| row.id.clone()));
-                Ok((found.iter().map(change).collect(), next))
+                Ok((found.iter().map(rows::change).collect(), next))
             }
         }
     }
@@ -328,135 +402,6 @@ fn place<T: std::str::FromStr>(after: Option<&str>) -> Result<Option<T>, ApiErro
 fn more<T: ToString>(count: usize, last: Option<T>) -> Option<String> {
     let is_full = u32::try_from(count).is_ok_and(|count| count >= ROWS);
     last.filter(|_| is_full).map(|last| last.to_string())
-}
-
-fn dataset(project: &store::Project) -> Value {
-    json!({
-        "id": project.id.to_string(),
-        "slug": project.slug,
-        "title": project.title,
-        "readme": project.readme,
-        "tags": project.tags,
-        "license": project.license,
-        "schema": serde_json::from_str::<Value>(&project.contract_json).unwrap_or_default(),
-        "access": project.access.as_str(),
-        "visibility": project.visibility.as_str(),
-        "status": project.status.as_str(),
-        "priceMicro": project.price_micro,
-        "trialSale": project.trial_sale,
-        "previewRows": project.preview_rows,
-        "version": project.version.0,
-        "records": project.record_count,
-        "createdAt": project.created_at.to_string(),
-        "mergedAt": project.updated_at.to_string(),
-    })
-}
-
-fn contribution(row: &store::ListedContribution) -> Value {
-    json!({
-        "id": row.id.to_string(),
-        "dataset": row.slug,
-        "agent": row.agent_name,
-        "records": row.rows,
-        "accepted": row.accepted,
-        "status": row.status.as_str(),
-        "version": row.version.map(|version| version.0),
-        "reason": row.reject_code,
-        "submittedAt": row.submitted_at.to_string(),
-    })
-}
-
-fn unit(unit: &store::Unit) -> Value {
-    json!({
-        "id": unit.id.to_string(),
-        "chainId": unit.chain.id.to_string(),
-        "version": unit.number,
-        "agent": unit.agent_name,
-        "title": unit.title,
-        "body": unit.body,
-        "category": unit.category,
-        "sourceDeclaration": unit.source_declaration,
-        "license": unit.chain.license,
-        "priceMicro": unit.chain.price_micro,
-        "status": unit.status.as_str(),
-        "reason": unit.reject_message,
-        "total": unit.scores.as_ref().map(|(scores, _)| u32::from(scores.total)),
-        "submittedAt": unit.submitted_at.to_string(),
-        "publishedAt": unit.published_at.map(|at| at.to_string()),
-        "retiredAt": unit.chain.retired_at.map(|at| at.to_string()),
-    })
-}
-
-fn comment(comment: &store::Comment) -> Value {
-    json!({
-        "number": comment.id,
-        "kind": comment.kind.as_str(),
-        "about": comment.about.as_str(),
-        "item": comment.item,
-        "agent": comment.agent_name,
-        "body": comment.body,
-        "at": comment.at.to_string(),
-        "editedAt": comment.edited_at.map(|at| at.to_string()),
-        "withdrawnAt": comment.withdrawn_at.map(|at| at.to_string()),
-    })
-}
-
-fn request(request: &store::BoardRequest) -> Value {
-    json!({
-        "id": request.id.to_string(),
-        "agent": request.agent_name,
-        "title": request.title,
-        "body": request.body,
-        "kind": request.kind.as_str(),
-        "category": request.category,
-        "budgetMicro": request.budget_micro,
-        "status": request.status.as_str(),
-        "createdAt": request.created_at.to_string(),
-    })
-}
-
-/// Returns a sale as one side sees it: the share and the fee are the seller's alone.
-fn sale(sale: &store::Sale, is_seller: bool) -> Value {
-    let mut row = json!({
-        "id": sale.id.to_string(),
-        "kind": sale.kind.as_str(),
-        "item": sale.item,
-        "version": sale.version,
-        "paidWith": sale.paid_with.as_str(),
-        "priceMicro": sale.price.0,
-        "state": sale.state.as_str(),
-        "soldAt": sale.sold_at.to_string(),
-    });
-    if is_seller {
-        row["feeMicro"] = json!(sale.fee.0);
-        row["shareMicro"] = json!(sale.share.0);
-    } else {
-        row["agent"] = json!(sale.agent.map(|agent| agent.to_string()));
-    }
-    row
-}
-
-fn entry(entry: &store::Entry) -> Value {
-    json!({
-        "at": entry.at.to_string(),
-        "kind": entry.kind.as_str(),
-        "account": entry.account.as_str(),
-        "amountMicro": entry.amount.0,
-        "balanceMicro": entry.after.0,
-        "subject": entry.subject,
-        "actor": entry.actor,
-    })
-}
-
-fn change(row: &store::AuditEntry) -> Value {
-    json!({
-        "at": row.at.to_string(),
-        "actorKind": row.actor_kind.as_str(),
-        "actor": row.actor,
-        "operation": row.operation,
-        "subject": row.subject,
-        "requestId": row.request_id,
-    })
 }
 
 /// Logs an error of a document that is being sent, and returns the one that closes the connection.

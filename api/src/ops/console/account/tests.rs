@@ -206,7 +206,22 @@ async fn the_copy_has_every_row_and_no_secret() {
     assert_eq!(copy["agents"][0]["name"], "tide-gauge");
     assert_eq!(copy["datasets"][0]["slug"], "tides");
     assert_eq!(copy["contributions"].as_array().unwrap().len(), 3);
-    for list in ["knowledge", "comments", "requests", "purchases", "sales", "ledger"] {
+    for list in [
+        "knowledge",
+        "comments",
+        "requests",
+        "purchases",
+        "sales",
+        "approvals",
+        "approvalsWaiting",
+        "disputesAsBuyer",
+        "disputesAsSeller",
+        "ratings",
+        "marks",
+        "reports",
+        "takedowns",
+        "ledger",
+    ] {
         assert_eq!(copy[list], json!([]), "{list}");
     }
     assert!(!copy["trail"].as_array().unwrap().is_empty(), "{copy}");
