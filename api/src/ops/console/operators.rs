@@ -11,7 +11,7 @@ use store::{AccountItem, Agent, Report, StaffAccount, StaffRole, TitledTakedown}
 use types::OperatorId;
 use types::vocabulary::ItemKind;
 
-use super::staff::{administrator, check_reason, staff};
+use super::staff::{administrator, check_reason, reason_of, staff};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::{LINE, TEXT};
@@ -232,7 +232,7 @@ struct AccountSuspensionForm {
     id: String,
     /// Reason, for the account.
     #[serde(default)]
-    #[schemars(length(max = 2_000), regex(pattern = TEXT))]
+    #[schemars(length(max = 4_000), regex(pattern = TEXT))]
     reason: String,
     /// Name of the account, as the person typed it.
     #[serde(default)]
@@ -264,7 +264,7 @@ async fn change(cx: Cx, input: AccountSuspensionForm, is_suspension: bool) -> Re
         };
         return form_page(&shown(&cx, account, (by, StaffRole::Administrator), form).await?, true);
     }
-    let reason = input.reason.trim().to_owned();
+    let reason = reason_of(&input.reason);
     let payload = if is_suspension {
         LetterPayload::Suspended {
             operator,

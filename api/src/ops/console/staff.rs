@@ -24,10 +24,15 @@ pub(super) async fn administrator(cx: &Cx) -> Result<OperatorId, ApiError> {
     }
 }
 
+/// Returns the reason of a form: its lines, which a browser ends with two characters, without the space around them.
+pub(super) fn reason_of(field: &str) -> String {
+    field.replace("\r\n", "\n").trim().to_owned()
+}
+
 /// Checks the reason of a decision: a sentence at least, because somebody reads it who was not there.
 pub(super) fn check_reason(path: &str, reason: &str) -> Result<(), ApiError> {
     let (least, most) = (pages::console::MIN_REASON_CHARS, pages::console::MAX_REASON_CHARS);
-    if (least..=most).contains(&reason.trim().chars().count()) {
+    if (least..=most).contains(&reason_of(reason).chars().count()) {
         return Ok(());
     }
     Err(ApiError::invalid(

@@ -17,7 +17,7 @@ use crate::call::schema::TEXT;
 use crate::call::view::PageResponse;
 use crate::codes::ErrorCode;
 use crate::error::ApiError;
-use crate::ops::console::staff::{check_reason, staff};
+use crate::ops::console::staff::{check_reason, reason_of, staff};
 use crate::ops::page_kit::{form, form_page, id, missing, page, page_layout, repairable};
 use crate::rules::letters::{self, LetterPayload};
 
@@ -92,7 +92,7 @@ struct DecideReportForm {
     decision: ModeratorDecision,
     /// Reason: of a takedown for the owner, otherwise for the staff.
     #[serde(default)]
-    #[schemars(length(max = 2_000), regex(pattern = TEXT))]
+    #[schemars(length(max = 4_000), regex(pattern = TEXT))]
     note: String,
 }
 
@@ -153,7 +153,7 @@ async fn confirm(cx: Cx, input: DecideReportForm) -> Result<PageResponse, ApiErr
         title: title.unwrap_or(found.named),
         reason: found.reason,
         decision: input.decision.into(),
-        note: input.note.trim().to_owned(),
+        note: reason_of(&input.note),
         owner: owner.map(|owner| owner.display_name),
         buyers: shown_buyers(&buyers),
         is_kept: TakedownReason::from(found.reason).is_kept(),
@@ -168,7 +168,7 @@ async fn decide(cx: Cx, input: DecideReportForm) -> Result<PageResponse, ApiErro
         return again(&cx, report, input, error).await;
     }
     let moderation = cx.app.store.moderation();
-    let note = input.note.trim().to_owned();
+    let note = reason_of(&input.note);
     let is_done = match input.decision {
         ModeratorDecision::Dismiss => {
             let dismissed = moderation.dismiss(report, Some(by), Some(note), cx.now).await?;
@@ -299,7 +299,7 @@ struct RestoreItemForm {
     id: String,
     /// Reason, for the owner.
     #[serde(default)]
-    #[schemars(length(max = 2_000), regex(pattern = TEXT))]
+    #[schemars(length(max = 4_000), regex(pattern = TEXT))]
     note: String,
 }
 
@@ -319,7 +319,7 @@ async fn restore(cx: Cx, input: RestoreItemForm) -> Result<PageResponse, ApiErro
         letters::input(&LetterPayload::ItemRestored { takedown }),
     );
     let moderation = cx.app.store.moderation();
-    let note = Some(input.note.trim().to_owned());
+    let note = Some(reason_of(&input.note));
     match moderation.restore(takedown, Some(by), note, letter, cx.now).await? {
         Decided::Done(_) => PageResponse::see(DECIDED),
         Decided::Unknown => Err(missing("takedown")),

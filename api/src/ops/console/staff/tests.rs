@@ -172,6 +172,15 @@ async fn a_report_is_decided_with_a_reason_and_undone() {
             assert!(page.contains("value=\"dismiss\" checked"), "{page}");
         }
     }
+    // A browser ends a line with two characters, which count as one.
+    let lines = "A line of the reason.\r\n".repeat(90);
+    let asked = browser
+        .get(&format!(
+            "{path}/confirm?{}",
+            form(&[("decision", "dismiss"), ("note", &lines)])
+        ))
+        .await;
+    assert_eq!(asked.status, 200, "{}", asked.text());
     let fields = [("decision", "uphold"), ("note", REASON)];
     let question = format!("{path}/confirm?{}", form(&fields));
     let asked = browser.get(&question).await;
