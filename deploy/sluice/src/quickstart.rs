@@ -69,6 +69,7 @@ pub async fn run(loaded: &LoadedConfig, arguments: cli::Quickstart) -> anyhow::R
 
 /// The agent, client and project of a quickstart.
 struct QuickstartStage {
+    email: String,
     agent: Agent,
     client: Client,
     base: String,
@@ -118,7 +119,7 @@ async fn show(running: &RunningService, config: &Config, count: u32) -> anyhow::
     file::show(&stage, &config.data.dir, &records).await?;
     unit::show(running, config, &stage).await?;
     sample::show(running, &stage.base).await?;
-    go_on(&stage, middle)
+    go_on(&stage, config, middle)
 }
 
 /// Creates an operator, its agent and its project under the first names that are free.
@@ -175,6 +176,7 @@ async fn set_up(running: &RunningService, config: &Config) -> anyhow::Result<Qui
         item("agent", &format!("{}, by POST /agents", agent.name))?;
         item("project", &format!("{slug}, by POST /projects"))?;
         return Ok(QuickstartStage {
+            email,
             agent,
             client,
             base,
@@ -281,8 +283,14 @@ fn timing(records: usize, batches: usize, took: Duration) -> anyhow::Result<()> 
 }
 
 /// Prints commands to try next.
-fn go_on(stage: &QuickstartStage, version: u64) -> anyhow::Result<()> {
-    let QuickstartStage { agent, base, slug, .. } = stage;
+fn go_on(stage: &QuickstartStage, config: &Config, version: u64) -> anyhow::Result<()> {
+    let QuickstartStage {
+        email,
+        agent,
+        base,
+        slug,
+        ..
+    } = stage;
     let key = &agent.key;
     let authorization = format!("-H 'Authorization: Bearer {key}'");
     let json = "-H 'Content-Type: application/json'";
@@ -290,8 +298,21 @@ fn go_on(stage: &QuickstartStage, version: u64) -> anyhow::Result<()> {
     head("Continue with:")?;
     item("address", base)?;
     item("in a browser", &format!("{base}/projects/{slug}"))?;
+    let letters = config.data.dir.join("mail");
+    item(
+        "sign in",
+        &format!(
+            "{base}/signin as {email}; the letter with the link is a file in {}",
+            letters.display()
+        ),
+    )?;
+    item(
+        "what it made and sold",
+        &format!("{base}/console/datasets, {base}/console/money"),
+    )?;
+    item("limits of its agent", &format!("{base}/console/agents"))?;
+    item("guides and prices", &format!("{base}/docs"))?;
     item("agent key", key)?;
-    item("its limits", &format!("{base}/console/agents"))?;
     terminal::line(
         "\n  # a preview with figures, which needs no key, a page of an old version, a record of yours, a dry run, an answer \
          with a signed receipt, a SQL query",
@@ -312,5 +333,6 @@ fn go_on(stage: &QuickstartStage, version: u64) -> anyhow::Result<()> {
     terminal::line(&format!(
         "  sluice query {slug} 'SELECT name FROM records WHERE upper IS NOT NULL' --server {base} --key {key}"
     ))?;
+    terminal::line(&format!("  sluice search 'case mappings' --server {base}"))?;
     Ok(())
 }
