@@ -43,7 +43,7 @@ pub(crate) enum Role {
 }
 
 /// Migrations from 8 on, of which there is one text for all engines, with `{{text}}`, `{{bytes}}` and `{{position}}` in place of what differs.
-const SHARED_MIGRATIONS: [(i64, &str, &str); 29] = [
+const SHARED_MIGRATIONS: [(i64, &str, &str); 30] = [
     (8, "accounts", include_str!("../migrations/0008_accounts.sql")),
     (9, "flow", include_str!("../migrations/0009_flow.sql")),
     (10, "limits", include_str!("../migrations/0010_limits.sql")),

@@ -10,7 +10,7 @@ use types::{AgentId, DatasetId, OperatorId, Timestamp, UnitId};
 use super::Console;
 use crate::comments::COMMENT;
 use crate::query::{sql, text};
-use crate::row::{Columns as _, Row as _, row};
+use crate::row::{Row as _, row};
 use crate::{Comment, Error, Project};
 
 /// Place in the ratings or marks of an operator: the unit and the agent of the row before it, as `unit/agent`.

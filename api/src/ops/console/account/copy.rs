@@ -342,26 +342,8 @@ impl SentCopy {
                 let next = more(found.len(), found.last().map(|row| row.dispute.id));
                 Ok((found.iter().map(rows::dispute).collect(), next))
             }
-            CopiedList::Ratings => {
-                let after: Option<OpinionPlace> = place(after)?;
-                let found = store.console().ratings_by(operator, after, ROWS).await?;
-                let last = found.last().map(|row| OpinionPlace {
-                    chain: row.chain,
-                    agent: row.agent,
-                });
-                let next = more(found.len(), last);
-                Ok((found.iter().map(rows::rating).collect(), next))
-            }
-            CopiedList::Marks => {
-                let after: Option<OpinionPlace> = place(after)?;
-                let found = store.console().marks_by(operator, after, ROWS).await?;
-                let last = found.last().map(|row| OpinionPlace {
-                    chain: row.chain,
-                    agent: row.agent,
-                });
-                let next = more(found.len(), last);
-                Ok((found.iter().map(rows::mark).collect(), next))
-            }
+            CopiedList::Ratings => self.ratings(after).await,
+            CopiedList::Marks => self.marks(after).await,
             CopiedList::Reports => {
                 let before: Option<ReportId> = place(after)?;
                 let found = store.moderation().reports_by(operator, before, ROWS).await?;
@@ -386,6 +368,36 @@ impl SentCopy {
                 Ok((found.iter().map(rows::change).collect(), next))
             }
         }
+    }
+
+    /// Returns ratings after a place, and the place behind them if there may be more.
+    async fn ratings(&self, after: Option<&str>) -> Result<(Vec<Value>, Option<String>), ApiError> {
+        let after: Option<OpinionPlace> = place(after)?;
+        let found = self
+            .cx
+            .app
+            .store
+            .console()
+            .ratings_by(self.operator, after, ROWS)
+            .await?;
+        let last = found.last().map(|row| OpinionPlace {
+            chain: row.chain,
+            agent: row.agent,
+        });
+        let next = more(found.len(), last);
+        Ok((found.iter().map(rows::rating).collect(), next))
+    }
+
+    /// Returns marks after a place, and the place behind them if there may be more.
+    async fn marks(&self, after: Option<&str>) -> Result<(Vec<Value>, Option<String>), ApiError> {
+        let after: Option<OpinionPlace> = place(after)?;
+        let found = self.cx.app.store.console().marks_by(self.operator, after, ROWS).await?;
+        let last = found.last().map(|row| OpinionPlace {
+            chain: row.chain,
+            agent: row.agent,
+        });
+        let next = more(found.len(), last);
+        Ok((found.iter().map(rows::mark).collect(), next))
     }
 }
 
