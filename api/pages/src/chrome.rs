@@ -13,6 +13,9 @@ pub(crate) use self::links::foot;
 /// Address of the console.
 const CONSOLE: &str = "/console";
 
+/// Address of the question of an app that wants to act for a person.
+const CONSENT: &str = "/oauth/authorize";
+
 /// Colours of the pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Theme {
@@ -105,6 +108,11 @@ impl PageLayout {
         self.person.is_some() && covers(CONSOLE, self.place())
     }
 
+    /// Returns true if the page asks for a decision about rights, beside which no other way is offered.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.place() == CONSENT
+    }
+
     /// Returns true if search engines shall leave the page out: it shows what one reader asked or owns.
     pub(crate) fn is_unlisted(&self) -> bool {
         self.path.contains('?') || covers(CONSOLE, self.place())
@@ -169,7 +177,9 @@ impl PageLayout {
             "/console/figures" => role != Some(StaffRole::Administrator),
             _ => false,
         };
-        let all: Vec<_> = CONSOLE_LINKS.iter().chain(staff).collect();
+        // Staff has the desk before what everybody has.
+        let (first, rest) = CONSOLE_LINKS.split_at(1);
+        let all: Vec<_> = first.iter().chain(staff).chain(rest).collect();
         let here = self.here(all.iter().flat_map(|(_, links)| links.iter()).map(|(href, _)| *href));
         let link = |(href, label): &(&'static str, &'static str)| NavLink {
             href,

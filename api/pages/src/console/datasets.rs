@@ -60,6 +60,15 @@ pub struct DatasetRow {
 }
 
 impl DatasetRow {
+    /// Returns who sees the dataset, and what its rows cost.
+    fn seen_by(&self) -> &'static str {
+        match (self.visibility.as_str(), self.access.as_str()) {
+            ("private", _) => "you and your agents",
+            (_, "paid") => "everybody, rows are paid",
+            _ => "everybody",
+        }
+    }
+
     fn mark(&self) -> StateMark {
         status_mark(&self.status)
     }

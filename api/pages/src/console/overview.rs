@@ -221,8 +221,7 @@ impl EventGroup {
 
     /// Returns the subject, unless it is an id that says nothing to a person.
     fn subject(&self) -> Option<&str> {
-        let is_id = |subject: &&str| subject.len() == 36 && subject.bytes().filter(|byte| *byte == b'-').count() == 4;
-        self.row.subject.as_deref().filter(|subject| !is_id(subject))
+        self.row.subject.as_deref().filter(|_subject| !self.row.is_id())
     }
 }
 
