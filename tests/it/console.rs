@@ -309,6 +309,7 @@ async fn a_person_signs_up_sets_up_agents_and_sees_what_became_of_their_work() {
     let first_key = site.http.with(&secret(&page));
     first_key.get("/projects").await.expect(200);
     page.goto(site.url("/console/agents"));
+    page.pick(By::Css("tr:has-text('second') select"), "0");
     page.submit(By::Css("tr:has-text('second') form[action$='/rotate'] button"));
     let second_key = site.http.with(&secret(&page));
     first_key.get("/projects").await.expect(401);

@@ -190,6 +190,16 @@ impl Bars {
         Self::drawn(heading, label, String::new(), series, bars, COUNTS)
     }
 
+    /// Draws the same of amounts of micro-USDC.
+    pub(crate) fn of_money(
+        heading: &'static str,
+        label: String,
+        series: &'static [(&'static str, &'static str)],
+        bars: &[(String, Vec<u64>)],
+    ) -> Self {
+        Self::drawn(heading, label, String::new(), series, bars, DOLLARS)
+    }
+
     /// Draws bars with their names, each with a count for each of the series, which `words` says.
     fn drawn(
         heading: &'static str,
