@@ -90,7 +90,9 @@ impl ActivityRow {
             }
             ("buy_dataset" | "comment_on_dataset" | "query_dataset", false) => "/projects",
             ("create_agent", false) => "/agents",
-            (name, true) if name.contains("knowledge") || matches!(name, "read_unit" | "unit_price" | "retire_unit") => {
+            (name, true)
+                if name.contains("knowledge") || matches!(name, "read_unit" | "unit_price" | "retire_unit") =>
+            {
                 "/units"
             }
             ("post_request" | "answer_request" | "choose_answer" | "close_request", true) => "/requests",

@@ -223,7 +223,7 @@ fn history(
         }
     }
     for report in reports {
-        let what = format!("an item was reported for {}", reason_words(report.reason));
+        let what = format!("an item was reported as: {}", reason_words(report.reason));
         // A report names a write-up by its id. One that is not among the newest items keeps it.
         let found = items.iter().find(|item| item.place == report.named);
         let title = found.map_or(report.named, |item| item.title.clone());
