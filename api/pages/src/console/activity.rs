@@ -1,6 +1,7 @@
 //! Trail of changes, and work that happens later.
 
 use askama::Template;
+use url::form_urlencoded::byte_serialize;
 
 use crate::chrome::{PageLayout, Theme};
 use crate::time::Instant;
@@ -78,11 +79,6 @@ impl ActivityRow {
     /// Returns the page of the subject, if the operation tells which it is.
     pub(crate) fn href(&self) -> Option<String> {
         let subject = self.subject.as_deref()?;
-        // A subject is what the call named, and part of an address only if nothing in it has a meaning there.
-        let is_plain = subject.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-        if subject.is_empty() || !is_plain {
-            return None;
-        }
         let name = self.operation.strip_prefix("console/").unwrap_or(&self.operation);
         let folder = match (name.trim_end_matches("_form"), self.is_id()) {
             ("create_dataset" | "update_dataset" | "edit_dataset" | "archive_dataset" | "preview_rows", false) => {
@@ -100,6 +96,8 @@ impl ActivityRow {
             ("approve_purchase" | "deny_purchase", true) => "/console/approvals",
             _ => return None,
         };
+        // A subject is what the call named. Nothing in it may have a meaning in an address.
+        let subject: String = byte_serialize(subject.as_bytes()).collect();
         Some(format!("{folder}/{subject}"))
     }
 }
