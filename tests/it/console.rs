@@ -286,7 +286,7 @@ async fn a_person_signs_up_sets_up_agents_and_sees_what_became_of_their_work() {
 
     // A claim code, with which an agent asks; the person types its phrase.
     page.goto(site.url("/console/agents"));
-    assert_eq!(page.submit(By::Button("Make a claim code")).status, 200);
+    assert_eq!(page.submit(By::Button("Make a one-time code")).status, 200);
     let code = secret(&page);
     let claim = json!({"code": code, "name": "tide-gauge", "description": "Reads the <b>gauge</b>."});
     let claimed = site.http.post("/agents/claim", &claim).await.expect(202);
@@ -294,10 +294,10 @@ async fn a_person_signs_up_sets_up_agents_and_sees_what_became_of_their_work() {
     agent.get("/projects").await.expect(401);
     page.goto(site.url("/console/agents"));
     judge_answer(&page, "a claim that waits");
-    page.fill(By::Label("Confirmation phrase"), "not the four words");
+    page.fill(By::Label("Phrase that the agent tells you"), "not the four words");
     assert_eq!(page.submit(By::Button("Approve tide-gauge")).status, 400);
     judge_answer(&page, "a wrong phrase");
-    page.fill(By::Label("Confirmation phrase"), claimed.text("/phrase"));
+    page.fill(By::Label("Phrase that the agent tells you"), claimed.text("/phrase"));
     let approved = page.submit(By::Button("Approve tide-gauge"));
     assert_eq!((approved.status, approved.url), (200, site.url("/console/agents")));
     agent.get("/projects").await.expect(200);
@@ -309,6 +309,7 @@ async fn a_person_signs_up_sets_up_agents_and_sees_what_became_of_their_work() {
     let first_key = site.http.with(&secret(&page));
     first_key.get("/projects").await.expect(200);
     page.goto(site.url("/console/agents"));
+    page.pick(By::Css("tr:has-text('second') select"), "0");
     page.submit(By::Css("tr:has-text('second') form[action$='/rotate'] button"));
     let second_key = site.http.with(&secret(&page));
     first_key.get("/projects").await.expect(401);
@@ -350,9 +351,9 @@ async fn a_person_signs_up_sets_up_agents_and_sees_what_became_of_their_work() {
     page.goto(site.url("/console/activity"));
     let text = page.text();
     for words in [
-        "made an operator token",
-        "made a claim code",
-        "approved a claim",
+        "made an account token",
+        "made a one-time code",
+        "let an agent join",
         "removed an agent",
         "approved the login of a device",
         "ended a key",
@@ -464,7 +465,7 @@ async fn the_console_works_without_scripts_and_by_keyboard() {
     };
     let (_, page) = site.signed_up(&browser, look).await;
     page.goto(site.url("/console/agents"));
-    assert_eq!(page.submit(By::Button("Make a claim code")).status, 200);
+    assert_eq!(page.submit(By::Button("Make a one-time code")).status, 200);
     assert!(secret(&page).starts_with("wtc_"));
     // The first stop leads past the navigation.
     page.goto(site.url("/console/settings"));

@@ -13,6 +13,9 @@ pub(crate) use self::links::foot;
 /// Address of the console.
 const CONSOLE: &str = "/console";
 
+/// Address of the question of an app that wants to act for a person.
+const CONSENT: &str = "/oauth/authorize";
+
 /// Colours of the pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Theme {
@@ -70,6 +73,8 @@ pub struct PageLayout {
     pub path: String,
     /// Number of matters that need the person, shown in the rail of the console.
     pub attention: u32,
+    /// Page of each of these matters.
+    pub waits: Vec<String>,
     /// Time of rendering, from which relative times count.
     pub now: Instant,
     /// Address of this service without a slash at the end, for examples.
@@ -103,6 +108,11 @@ impl PageLayout {
         // A refusal below `/console` is shown to strangers too, and they get the frame of the public
         // site.
         self.person.is_some() && covers(CONSOLE, self.place())
+    }
+
+    /// Returns true if the page asks for a decision about rights, beside which no other way is offered.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.place() == CONSENT
     }
 
     /// Returns true if search engines shall leave the page out: it shows what one reader asked or owns.
@@ -169,13 +179,21 @@ impl PageLayout {
             "/console/figures" => role != Some(StaffRole::Administrator),
             _ => false,
         };
-        let all: Vec<_> = CONSOLE_LINKS.iter().chain(staff).collect();
-        let here = self.here(all.iter().flat_map(|(_, links)| links.iter()).map(|(href, _)| *href));
+        // Staff has the desk before what everybody has.
+        let (first, rest) = CONSOLE_LINKS.split_at(1);
+        let all: Vec<_> = first.iter().chain(staff).chain(rest).collect();
+        let hrefs = || all.iter().flat_map(|(_, links)| links.iter()).map(|(href, _)| *href);
+        let here = self.here(hrefs());
+        let waiting: Vec<_> = self.waits.iter().filter_map(|path| nearest(hrefs(), path)).collect();
+        let waits = |href: &str| {
+            let here = waiting.iter().filter(|place| **place == href).count();
+            u32::try_from(here).unwrap_or(u32::MAX)
+        };
         let link = |(href, label): &(&'static str, &'static str)| NavLink {
             href,
             label,
             here: here == Some(*href),
-            badge: if *href == CONSOLE { self.attention } else { 0 },
+            badge: if *href == CONSOLE { self.attention } else { waits(href) },
         };
         let group = |(caption, links): &(Option<&'static str>, &[(&'static str, &'static str)])| RailGroup {
             caption: *caption,
@@ -197,24 +215,34 @@ impl PageLayout {
 
     /// Returns the path of the page without its query.
     pub(crate) fn place(&self) -> &str {
-        // Links are compared by path alone, because the query of a list says which page of it is shown.
-        self.path.split(['?', '#']).next().unwrap_or_default()
+        place(&self.path)
     }
 
     /// Returns the longest of those addresses that lead to the page or to one above it.
     fn here(&self, hrefs: impl Iterator<Item = &'static str>) -> Option<&'static str> {
-        let place = match self.place() {
-            // What waits for a yes, what was bought, and what is disputed are matters of money.
-            place if lies_below(&["/console/approvals", "/console/receipts"], place) => "/console/money",
-            place if lies_below(&["/console/disputes", "/console/sales"], place) => "/console/money",
-            place if lies_below(&["/console/reports", "/console/takedowns"], place) => "/console/moderation",
-            place if covers("/console/invitations", place) => "/console/operators",
-            place if covers("/console/login", place) => "/console/agents",
-            place => place,
-        };
-        // `/console` is above every page of the console. Only the longest match is the place.
-        hrefs.filter(|href| covers(href, place)).max_by_key(|href| href.len())
+        nearest(hrefs, &self.path)
     }
+}
+
+/// Returns a path without its query.
+fn place(path: &str) -> &str {
+    // Links are compared by path alone, because the query of a list says which page of it is shown.
+    path.split(['?', '#']).next().unwrap_or_default()
+}
+
+/// Returns the longest of those addresses that lead to a path or to one above it.
+fn nearest(hrefs: impl Iterator<Item = &'static str>, path: &str) -> Option<&'static str> {
+    let place = match place(path) {
+        // What waits for a yes, what was bought, and what is disputed are matters of money.
+        place if lies_below(&["/console/approvals", "/console/receipts"], place) => "/console/money",
+        place if lies_below(&["/console/disputes", "/console/sales"], place) => "/console/money",
+        place if lies_below(&["/console/reports", "/console/takedowns"], place) => "/console/moderation",
+        place if covers("/console/invitations", place) => "/console/operators",
+        place if covers("/console/login", place) => "/console/agents",
+        place => place,
+    };
+    // `/console` is above every page of the console. Only the longest match is the place.
+    hrefs.filter(|href| covers(href, place)).max_by_key(|href| href.len())
 }
 
 fn lies_below(addresses: &[&str], path: &str) -> bool {

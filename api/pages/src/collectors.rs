@@ -85,21 +85,7 @@ impl PublicCollector {
 
     /// Returns the schedule in words.
     fn plan(&self) -> String {
-        let fields: Vec<&str> = self.schedule.split_whitespace().collect();
-        let words = match fields[..] {
-            [_, hours, "*", "*", "*"] => {
-                let times = hours.split(',').count();
-                match (hours, hours.strip_prefix("*/")) {
-                    ("*", _) => Some("every hour".to_owned()),
-                    (_, Some(step)) => Some(format!("every {step} hours")),
-                    _ if times == 1 => Some("once a day".to_owned()),
-                    _ if times == 2 => Some("twice a day".to_owned()),
-                    _ => Some(format!("{times} times a day")),
-                }
-            }
-            _ => None,
-        };
-        words.unwrap_or_else(|| format!("by the plan {}", self.schedule))
+        plan(&self.schedule)
     }
 
     /// Returns the label of the small chart.
@@ -165,4 +151,23 @@ pub struct CollectorPage {
     pub collector: PublicCollector,
     /// Its latest runs, newest first.
     pub runs: Vec<CollectorRunRow>,
+}
+
+/// Returns a schedule in words.
+pub(crate) fn plan(schedule: &str) -> String {
+    let fields: Vec<&str> = schedule.split_whitespace().collect();
+    let words = match fields[..] {
+        [_, hours, "*", "*", "*"] => {
+            let times = hours.split(',').count();
+            match (hours, hours.strip_prefix("*/")) {
+                ("*", _) => Some("every hour".to_owned()),
+                (_, Some(step)) => Some(format!("every {step} hours")),
+                _ if times == 1 => Some("once a day".to_owned()),
+                _ if times == 2 => Some("twice a day".to_owned()),
+                _ => Some(format!("{times} times a day")),
+            }
+        }
+        _ => None,
+    };
+    words.unwrap_or_else(|| format!("by the plan {schedule}"))
 }

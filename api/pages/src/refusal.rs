@@ -39,6 +39,7 @@ impl ErrorPage {
             402 => "It is not paid for",
             403 => "Not allowed",
             404 => "Nothing here, or not for you",
+            405 => "This page only takes a form",
             409 => "It is not in a state for that",
             410 => "Too late for that",
             423 => "Locked",
@@ -60,6 +61,7 @@ impl ErrorPage {
             // The texts of a status must hold for every cause that has it, since the page does not know
             // which it was.
             404 => "No item has this address, or it is private to another operator. The two look the same on purpose.",
+            405 => "Its form is on another page. Nothing was done; go back, and use the form there.",
             409 => "Somebody may have been faster. Open the page again to see how it stands.",
             410 => "Ask for a new one; the old one stays closed.",
             423 => "Too many wrong tries closed it. Make a new one.",

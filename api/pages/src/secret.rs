@@ -96,7 +96,7 @@ impl SecretPage {
         }
     }
 
-    /// Shows a new claim code with the words for the agent.
+    /// Shows a new one-time code with the words for the agent.
     pub fn claim_code(chrome: PageLayout, code: String, expires_at: Instant) -> Self {
         let base = &chrome.base;
         let say = format!(
@@ -109,8 +109,8 @@ impl SecretPage {
         );
         Self {
             chrome,
-            title: "A claim code for one agent".to_owned(),
-            what: "Claim code".to_owned(),
+            title: "A one-time code for one agent".to_owned(),
+            what: "One-time code".to_owned(),
             secret: code,
             expires_at: Some(expires_at),
             explain:

@@ -245,11 +245,11 @@ mod tests {
     fn what_is_left_is_said_to_the_millionth() {
         assert_eq!(
             line().rest(),
-            "may spend $3.00 on a purchase, $3.75 more today, $3.238750 more this month"
+            "may spend $3.00 on a purchase, $3.75 more today, $3.23875 more this month"
         );
         assert_eq!(
             line().rest_after(dollars(50)).unwrap(),
-            "$3.75 left today, $3.25 after it; $3.238750 left this month, $2.738750 after it"
+            "$3.75 left today, $3.25 after it; $3.23875 left this month, $2.73875 after it"
         );
         // A cap that was lowered below what was spent leaves nothing, and not less.
         let lowered = SpendLine {
@@ -281,7 +281,7 @@ mod tests {
                     ..line()
                 },
                 324,
-                Some("may spend $3.238750 more this month"),
+                Some("may spend $3.23875 more this month"),
             ),
             (
                 SpendLine {

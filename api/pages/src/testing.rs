@@ -96,6 +96,7 @@ fn visitor(path: &str) -> PageLayout {
         form_token: "ZmFrZS10b2tlbg".to_owned(),
         path: path.to_owned(),
         attention: 0,
+        waits: Vec::new(),
         now: NOW,
         base: "https://sluice.example".to_owned(),
     }
@@ -109,6 +110,7 @@ fn person(path: &str, texts: &Texts, attention: u32) -> PageLayout {
             role: None,
         }),
         attention,
+        waits: (0..attention).map(|_matter| "/console/agents".to_owned()).collect(),
         ..visitor(path)
     }
 }

@@ -189,6 +189,7 @@ pub(crate) fn page_layout(
         form_token: visit.form_token(),
         path: visit.path.clone(),
         attention: 0,
+        waits: Vec::new(),
         now: pages::Instant(frame.now.micros()),
         base: frame.base.clone(),
     }

@@ -35,7 +35,7 @@ mod top_up;
 
 pub(super) use agents::CODE_LASTS;
 pub(super) use apps::name as app_name;
-pub(super) use attention::count as attention_count;
+pub(super) use attention::pages as attention_pages;
 pub(super) use collectors::logged as logged_run;
 pub(super) use contributions::records;
 pub(super) use item_sales::of as sales_of_item;

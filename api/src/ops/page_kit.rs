@@ -52,12 +52,16 @@ pub(super) async fn page_layout(cx: &Cx) -> Result<pages::PageLayout, ApiError> 
     });
     let layout = view::page_layout(visit, person, &frame);
     // Only the rail of the console says how much waits.
-    let attention = if layout.is_console() {
-        console::attention_count(cx, operator).await?
+    let waits = if layout.is_console() {
+        console::attention_pages(cx, operator).await?
     } else {
-        0
+        Vec::new()
     };
-    Ok(pages::PageLayout { attention, ..layout })
+    Ok(pages::PageLayout {
+        attention: u32::try_from(waits.len()).unwrap_or(u32::MAX),
+        waits,
+        ..layout
+    })
 }
 
 /// Returns an instant as pages take it.

@@ -57,7 +57,8 @@ impl fmt::Display for MicroUsdc {
         if micros % MICROS_PER_CENT == 0 {
             write!(f, "{dollars}.{:02}", micros / MICROS_PER_CENT)
         } else {
-            write!(f, "{dollars}.{micros:06}")
+            let digits = format!("{micros:06}");
+            write!(f, "{dollars}.{}", digits.trim_end_matches('0'))
         }
     }
 }

@@ -24,7 +24,7 @@ async fn an_operator_answers_a_dispute_and_gives_the_price_back() {
     // The buyer, on the receipt.
     let buyer = window(&market.site, &browser.person(Look::default()), &market.buyer);
     open(&buyer, &market, &format!("/console/receipts/{}", market.sale));
-    click(&buyer, By::Link("Something is wrong with it"), "the form of a dispute");
+    click(&buyer, By::Link("Open a dispute"), "the form of a dispute");
     buyer.fill(By::Label("What is wrong with it"), "no");
     assert_eq!(buyer.submit(By::Button("Open the dispute")).status, 400);
     judge_answer(&buyer, "a dispute without words");

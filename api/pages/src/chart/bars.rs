@@ -9,6 +9,12 @@ use crate::number::counted;
 const BAR_SERIES: [(&str, &str); 3] = [("merged", "b1"), ("waiting", "b3"), ("rejected", "b4")];
 /// Series of the bars of sales: name and class.
 const SALES_SERIES: [(&str, &str); 2] = [("with credit", "b1"), ("from a wallet", "b2")];
+/// Words of a number at an axis, and the top of an axis without bars.
+type AxisUnit = (fn(u64) -> String, u64);
+/// Axis of counts.
+const COUNTS: AxisUnit = (grouped, 2);
+/// Axis of micro-USDC.
+const DOLLARS: AxisUnit = (dollars, 1_000_000);
 /// Height and width of the drawing, in hundredths of its unit.
 const DRAWING_SIDE: u64 = 10_000;
 
@@ -93,7 +99,7 @@ impl Bars {
             ),
         };
         let aside = nothing(all, days.len());
-        Self::drawn("Contributions a day", label, aside, &BAR_SERIES, &bars, grouped)
+        Self::drawn("Contributions a day", label, aside, &BAR_SERIES, &bars, COUNTS)
     }
 
     /// Draws the number of sales by day and money.
@@ -113,7 +119,7 @@ impl Bars {
             ),
         };
         let aside = nothing(all, days.len());
-        Self::drawn("Sales a day", label, aside, &SALES_SERIES, &bars, grouped)
+        Self::drawn("Sales a day", label, aside, &SALES_SERIES, &bars, COUNTS)
     }
 
     /// Draws the seller's share of sales by day and money.
@@ -137,7 +143,7 @@ impl Bars {
             ),
         };
         let aside = nothing(all, days.len());
-        Self::drawn("Your share of sales a day", label, aside, &SALES_SERIES, &bars, dollars)
+        Self::drawn("Your share of sales a day", label, aside, &SALES_SERIES, &bars, DOLLARS)
     }
 
     /// Draws one count a bar. `aside` says which bars they are.
@@ -145,7 +151,7 @@ impl Bars {
         let bars: Vec<_> = bars.iter().map(|bar| (bar.name.clone(), vec![bar.count])).collect();
         let (all, most) = sums(&bars);
         let label = format!("{heading}, {aside}: {} in all, at most {}", grouped(all), grouped(most));
-        Self::drawn(heading, label, aside, &[("new", "b1")], &bars, grouped)
+        Self::drawn(heading, label, aside, &[("new", "b1")], &bars, COUNTS)
     }
 
     /// Draws one count a day; `word` says of what.
@@ -171,7 +177,7 @@ impl Bars {
             "sold" => &[("sold", "b1")],
             _ => &[("new", "b1")],
         };
-        Self::drawn(heading, label, aside, series, &bars, grouped)
+        Self::drawn(heading, label, aside, series, &bars, COUNTS)
     }
 
     /// Draws bars with their names, each with a count for each of the series. `label` tells the finding.
@@ -181,7 +187,17 @@ impl Bars {
         series: &'static [(&'static str, &'static str)],
         bars: &[(String, Vec<u64>)],
     ) -> Self {
-        Self::drawn(heading, label, String::new(), series, bars, grouped)
+        Self::drawn(heading, label, String::new(), series, bars, COUNTS)
+    }
+
+    /// Draws the same of amounts of micro-USDC.
+    pub(crate) fn of_money(
+        heading: &'static str,
+        label: String,
+        series: &'static [(&'static str, &'static str)],
+        bars: &[(String, Vec<u64>)],
+    ) -> Self {
+        Self::drawn(heading, label, String::new(), series, bars, DOLLARS)
     }
 
     /// Draws bars with their names, each with a count for each of the series, which `words` says.
@@ -191,11 +207,11 @@ impl Bars {
         aside: String,
         series: &'static [(&'static str, &'static str)],
         bars: &[(String, Vec<u64>)],
-        words: fn(u64) -> String,
+        (words, empty): AxisUnit,
     ) -> Self {
         let (all, most) = sums(bars);
         // At least 2, because the axis also names the half of the top, which must be a whole number.
-        let top = round_up(most.max(2));
+        let top = round_up(if most == 0 { empty } else { most.max(2) });
         let pitch = DRAWING_SIDE / u64::try_from(bars.len()).unwrap_or(1).max(1);
         // The rest is the gap between two bars.
         let width = pitch * 72 / 100;

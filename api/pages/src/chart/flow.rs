@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{HtmlSafe, Template, grouped};
-use crate::filters;
+use crate::{filters, words};
 
 /// Rows that came in, and the gates on their way into a table.
 #[derive(Clone, Debug, Default)]
@@ -189,9 +189,9 @@ impl RowFlow {
         };
         add(self.waiting, "waiting to be judged");
         for gate in &self.gates {
-            let name = words(&gate.name);
+            let name = words::check(&gate.name);
             add(gate.refused, &format!("refused by {name}"));
-            add(gate.dropped, &format!("dropped by {name} as duplicates"));
+            add(gate.dropped, "dropped as duplicates");
             add(gate.held, &format!("held by {name}"));
         }
         add(self.rejected, "not merged because their batch was rejected");
@@ -200,13 +200,14 @@ impl RowFlow {
     }
 
     pub(crate) fn drawn(&self) -> DrawnFlow<'_> {
-        let queue = ("queue".to_owned(), self.waiting, "not judged yet".to_owned());
+        // A gate that rows wait at only while some do: else the gates are those that the pages explain.
+        let queue = (self.waiting > 0).then(|| ("queue".to_owned(), self.waiting, "not judged yet".to_owned()));
         let merge = ("merge".to_owned(), self.rejected, "batch rejected".to_owned());
         let gates = self
             .gates
             .iter()
-            .map(|gate| (words(&gate.name), gate.lost(), gate.label()));
-        let all: Vec<_> = std::iter::once(queue).chain(gates).chain([merge]).collect();
+            .map(|gate| (words::check(&gate.name), gate.lost(), gate.label()));
+        let all: Vec<_> = queue.into_iter().chain(gates).chain([merge]).collect();
         let count = u64::try_from(all.len()).unwrap_or(1);
         let pitch = (DRAWING_WIDTH - END_WIDTHS.0 - END_WIDTHS.1) * 10 / count;
         let level = |rows: u64| Tenths(WATER_BED.0 - part(rows, self.rows, WATER_BED.0 - WATER_TOP.0));
@@ -244,9 +245,4 @@ impl RowFlow {
             end,
         }
     }
-}
-
-/// Returns the name of a gate with spaces.
-fn words(gate: &str) -> String {
-    gate.replace(['-', '_'], " ")
 }

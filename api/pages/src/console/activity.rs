@@ -1,6 +1,7 @@
 //! Trail of changes, and work that happens later.
 
 use askama::Template;
+use url::form_urlencoded::byte_serialize;
 
 use crate::chrome::{PageLayout, Theme};
 use crate::time::Instant;
@@ -58,6 +59,46 @@ pub struct ActivityRow {
 impl ActivityRow {
     pub(crate) fn words(&self) -> String {
         words::operation(&self.operation)
+    }
+
+    /// Returns true if the subject is an id, which says nothing to a person.
+    pub(crate) fn is_id(&self) -> bool {
+        let subject = self.subject.as_deref().unwrap_or_default();
+        subject.len() == 36 && subject.bytes().filter(|byte| *byte == b'-').count() == 4
+    }
+
+    /// Returns the subject, or words in the place of an id.
+    pub(crate) fn shown(&self) -> &str {
+        if self.is_id() {
+            "Open"
+        } else {
+            self.subject.as_deref().unwrap_or_default()
+        }
+    }
+
+    /// Returns the page of the subject, if the operation tells which it is.
+    pub(crate) fn href(&self) -> Option<String> {
+        let subject = self.subject.as_deref()?;
+        let name = self.operation.strip_prefix("console/").unwrap_or(&self.operation);
+        let folder = match (name.trim_end_matches("_form"), self.is_id()) {
+            ("create_dataset" | "update_dataset" | "edit_dataset" | "archive_dataset" | "preview_rows", false) => {
+                "/console/datasets"
+            }
+            ("buy_dataset" | "comment_on_dataset" | "query_dataset", false) => "/projects",
+            ("create_agent", false) => "/agents",
+            (name, true)
+                if name.contains("knowledge") || matches!(name, "read_unit" | "unit_price" | "retire_unit") =>
+            {
+                "/units"
+            }
+            ("post_request" | "answer_request" | "choose_answer" | "close_request", true) => "/requests",
+            ("answer_dispute" | "refund_dispute" | "decide_dispute", true) => "/console/disputes",
+            ("approve_purchase" | "deny_purchase", true) => "/console/approvals",
+            _ => return None,
+        };
+        // A subject is what the call named. Nothing in it may have a meaning in an address.
+        let subject: String = byte_serialize(subject.as_bytes()).collect();
+        Some(format!("{folder}/{subject}"))
     }
 }
 

@@ -181,6 +181,11 @@ pub struct NewAgentForm {
 }
 
 impl AgentsPage {
+    /// Returns the address that an assistant is given.
+    fn mcp(&self) -> String {
+        format!("{}/mcp", self.chrome.base)
+    }
+
     fn active(&self) -> impl Iterator<Item = &AgentView> {
         self.agents.iter().filter(|agent| agent.removed_at.is_none())
     }

@@ -4,7 +4,7 @@ use askama::Template;
 
 use crate::chrome::{PageLayout, Theme};
 use crate::filters;
-use crate::number::grouped;
+use crate::number::{counted, grouped};
 use crate::time::Instant;
 use crate::words::StateMark;
 
@@ -111,7 +111,13 @@ impl CollectorRow {
     /// Returns the new rows of the latest runs, as one sentence for a reader of the page.
     fn news_words(&self) -> String {
         let total = self.news.iter().fold(0_u64, |total, new| total.saturating_add(*new));
-        format!("{} in {} runs", grouped(total), self.news.len())
+        let runs = u64::try_from(self.news.len()).unwrap_or(u64::MAX);
+        format!("{} in {}", grouped(total), counted(runs, "run", "runs"))
+    }
+
+    /// Returns the schedule in words.
+    fn plan(&self) -> String {
+        crate::collectors::plan(&self.schedule)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::chrome::{PageLayout, Theme};
 use crate::filters;
 use crate::number::{counted, grouped};
 use crate::time::Instant;
-use crate::words::StateMark;
+use crate::words::{self, StateMark};
 
 /// State of a contribution, as the console shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,6 +156,12 @@ pub struct GateTally {
     pub held: u64,
 }
 
+impl GateTally {
+    pub(crate) fn check(&self) -> String {
+        words::check(&self.gate)
+    }
+}
+
 /// Kind of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VerdictKind {
@@ -205,6 +211,12 @@ pub struct VerdictRow {
     pub expected: String,
     /// Description of the record at that path.
     pub found: String,
+}
+
+impl VerdictRow {
+    fn check(&self) -> String {
+        words::check(&self.gate)
+    }
 }
 
 /// Page at `GET /console/contributions/{id}`.

@@ -18,6 +18,7 @@ fn status_mark(status: &str) -> StateMark {
     match status {
         "open" => StateMark::Live,
         "paused" => StateMark::Hold,
+        "down" => StateMark::Bad,
         _ => StateMark::Off,
     }
 }
@@ -39,7 +40,7 @@ pub struct DatasetRow {
     pub slug: String,
     /// Title of the dataset.
     pub title: String,
-    /// Status: `open`, `paused` or `archived`.
+    /// Status: `open`, `paused`, `archived`, or `down` while it is taken down.
     pub status: String,
     /// Visibility: `public` or `private`.
     pub visibility: String,
@@ -60,6 +61,29 @@ pub struct DatasetRow {
 }
 
 impl DatasetRow {
+    /// Returns true if the dataset is taken down.
+    fn is_down(&self) -> bool {
+        self.status == "down"
+    }
+
+    /// Returns the page of the dataset. One that is down has none, and its owner answers the report.
+    fn href(&self) -> String {
+        if self.is_down() {
+            "/console/moderation?tab=own".to_owned()
+        } else {
+            format!("/console/datasets/{}", self.slug)
+        }
+    }
+
+    /// Returns who sees the dataset, and what its rows cost.
+    fn seen_by(&self) -> &'static str {
+        match (self.visibility.as_str(), self.access.as_str()) {
+            ("private", _) => "you and your agents",
+            (_, "paid") => "everybody, rows are paid",
+            _ => "everybody",
+        }
+    }
+
     fn mark(&self) -> StateMark {
         status_mark(&self.status)
     }

@@ -141,14 +141,14 @@ impl FiguresPage {
     }
 
     fn sales_bars(&self) -> Bars {
-        let cents = |amount: MicroUsdc| u64::try_from(amount.0 / 10_000).unwrap_or(0);
+        let micro = |amount: MicroUsdc| u64::try_from(amount.0).unwrap_or(0);
         let bars = self
             .days
             .iter()
-            .map(|day| (day.day.day(), vec![cents(day.credit), cents(day.wallet)]));
-        let label = format!("Sales a day in {} days, in cents of test USDC", self.days.len());
-        Bars::of_series(
-            "Sales a day, in cents",
+            .map(|day| (day.day.day(), vec![micro(day.credit), micro(day.wallet)]));
+        let label = format!("Sales a day in {} days, in test USDC", self.days.len());
+        Bars::of_money(
+            "Sales a day",
             label,
             &[("with credit", "b1"), ("from wallets", "b2")],
             &bars.collect::<Vec<_>>(),

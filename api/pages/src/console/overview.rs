@@ -221,8 +221,7 @@ impl EventGroup {
 
     /// Returns the subject, unless it is an id that says nothing to a person.
     fn subject(&self) -> Option<&str> {
-        let is_id = |subject: &&str| subject.len() == 36 && subject.bytes().filter(|byte| *byte == b'-').count() == 4;
-        self.row.subject.as_deref().filter(|subject| !is_id(subject))
+        self.row.subject.as_deref().filter(|_subject| !self.row.is_id())
     }
 }
 
@@ -256,7 +255,7 @@ impl Attention {
             what: format!("An agent that calls itself {} wants to join", isolate(agent)),
             detail: format!("Approve it before {}, or it expires.", expires_at.plain()),
             href: "/console/agents".to_owned(),
-            action: "Review claim".to_owned(),
+            action: "Review".to_owned(),
             since,
         }
     }
@@ -290,9 +289,9 @@ impl Attention {
             (open, 0) => counted(open, "report waits", "reports wait"),
             (0, answers) => counted(answers, "answer of an owner waits", "answers of owners wait"),
             (open, answers) => format!(
-                "{} and {}",
+                "{} and {} wait",
                 counted(open, "report", "reports"),
-                counted(answers, "answer of an owner waits", "answers of owners wait")
+                counted(answers, "answer of an owner", "answers of owners")
             ),
         };
         Self {

@@ -236,7 +236,7 @@ fn reports(texts: &Texts, errors: Vec<FieldError>) -> ReportsPage {
             is_kept: false,
             history: vec![
                 line("published", None),
-                line("reported for copyright", Some(&texts.text)),
+                line("reported as: copyright", Some(&texts.text)),
             ],
             outcome: None,
         }),

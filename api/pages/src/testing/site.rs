@@ -285,6 +285,12 @@ fn consent(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         errors,
     };
     book.add("consent", &page(Some(texts.name.clone()), Vec::new()))?;
+    let unchecked = ConsentPage {
+        is_known_by_url: false,
+        redirect_host: "127.0.0.1:21490".to_owned(),
+        ..page(None, Vec::new())
+    };
+    book.add("consent-unchecked", &unchecked)?;
     let errors = vec![
         FieldError::new("agent", "agent: choose one of your agents"),
         FieldError::new("cap", "cap: must be dollars from 0 on"),
@@ -293,7 +299,7 @@ fn consent(book: &mut Book, texts: &Texts) -> Result<(), Error> {
 }
 
 fn errors(book: &mut Book, texts: &Texts) -> Result<(), Error> {
-    for status in [400, 401, 403, 404, 409, 410, 423, 429, 500, 503] {
+    for status in [400, 401, 403, 404, 405, 409, 410, 423, 429, 500, 503] {
         let mut chrome = visitor("/projects/nothing");
         chrome.theme = if status == 404 { Theme::Dark } else { Theme::System };
         let retry_at = matches!(status, 429 | 503).then(|| ahead(4));

@@ -51,8 +51,8 @@ fn every_row_of_a_flow_is_in_the_table_once() {
     let words = picture.get("aria-label").unwrap();
     for part in [
         "29,824 rows in",
-        "412 refused by contract",
-        "500 held by screen",
+        "412 refused by schema",
+        "500 held by screening",
         "21,525 merged",
     ] {
         assert!(words.contains(part), "{words}");

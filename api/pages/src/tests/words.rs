@@ -121,6 +121,7 @@ fn chrome(path: &str, theme: Theme) -> PageLayout {
         form_token: "token".to_owned(),
         path: path.to_owned(),
         attention: 3,
+        waits: Vec::new(),
         now: NOW,
         base: "https://sluice.example".to_owned(),
     }

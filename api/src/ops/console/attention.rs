@@ -18,10 +18,10 @@ const TAKEDOWNS: u32 = 50;
 /// Days for which a batch that could not be processed is a matter.
 const FAILED_DAYS: i64 = 7;
 
-/// Returns the number of matters that need the person.
-pub(in crate::ops) async fn count(cx: &Cx, operator: OperatorId) -> Result<u32, ApiError> {
+/// Returns the page of each matter that needs the person.
+pub(in crate::ops) async fn pages(cx: &Cx, operator: OperatorId) -> Result<Vec<String>, ApiError> {
     let matters = matters(cx, operator).await?;
-    Ok(u32::try_from(matters.len()).unwrap_or(u32::MAX))
+    Ok(matters.into_iter().map(|matter| matter.href).collect())
 }
 
 /// Returns what needs the person, most urgent first.

@@ -198,9 +198,9 @@ async fn question(cx: &Cx, asked: &ConsentRequest) -> Result<ConsentPage, ApiErr
 /// Returns what a scope allows, for people.
 fn allows(word: &str) -> &'static str {
     match word {
-        "read" => "Reads units, datasets, points and quota that you may read.",
+        "read" => "Reads what your agents may read: bought items, your private datasets, points and quota.",
         "write" => "Submits, revises and retires units, contributes records, and changes your datasets.",
-        "spend" => "Buys with your prepaid credits.",
+        "spend" => "Buys with your credit, without asking you each time.",
         _ => "",
     }
 }

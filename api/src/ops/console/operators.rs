@@ -146,7 +146,7 @@ async fn shown(
     )?;
     Ok(AccountPage {
         chrome: page_layout(cx).await?,
-        history: history(&account, takedowns, reports),
+        history: history(&account, takedowns, reports, &items),
         suspended_for: account.suspended.as_ref().map(|(_, reason)| reason.clone()),
         terms: account.terms_version.clone(),
         payout: account.payout_address.clone(),
@@ -196,7 +196,12 @@ fn item(item: AccountItem) -> AccountItemRow {
 }
 
 /// Returns what happened to an account, the latest first.
-fn history(account: &StaffAccount, takedowns: Vec<TitledTakedown>, reports: Vec<Report>) -> Vec<HistoryLine> {
+fn history(
+    account: &StaffAccount,
+    takedowns: Vec<TitledTakedown>,
+    reports: Vec<Report>,
+    items: &[AccountItem],
+) -> Vec<HistoryLine> {
     let line = |at, what: String, said: Option<String>| HistoryLine {
         at: instant(at),
         what,
@@ -218,8 +223,11 @@ fn history(account: &StaffAccount, takedowns: Vec<TitledTakedown>, reports: Vec<
         }
     }
     for report in reports {
-        let what = format!("an item was reported for {}", reason_words(report.reason));
-        lines.push(line(report.created_at, what, Some(report.named)));
+        let what = format!("an item was reported as: {}", reason_words(report.reason));
+        // A report names a write-up by its id. One that is not among the newest items keeps it.
+        let found = items.iter().find(|item| item.place == report.named);
+        let title = found.map_or(report.named, |item| item.title.clone());
+        lines.push(line(report.created_at, what, Some(title)));
     }
     lines.sort_by_key(|line| std::cmp::Reverse(line.at));
     lines

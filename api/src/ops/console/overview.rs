@@ -75,7 +75,7 @@ async fn show(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
         spent: money::spent(&cx, operator).await?,
         earned: money::earned(&cx, operator, &balances).await?,
         egress,
-        storage: super::quota::storage(&figures),
+        storage: super::quota::storage(&cx, &figures),
         contributions: super::quota::contributions(&cx, &figures),
         points,
         agents: Allowance {

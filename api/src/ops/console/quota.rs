@@ -52,7 +52,7 @@ async fn show(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
         egress,
         free_egress: tariff.free_egress_bytes,
         next_month: instant(cx.now.next_month()),
-        storage: storage(&figures),
+        storage: storage(&cx, &figures),
         free_storage: limits.storage_per_operator.0,
         knowledge: Allowance {
             used: figures.knowledge_used.into(),
@@ -82,10 +82,12 @@ pub(super) const fn egress(figures: &QuotaFigures) -> Allowance {
 }
 
 /// Returns the bytes that are stored, of those that may be.
-pub(super) const fn storage(figures: &QuotaFigures) -> Allowance {
+pub(super) fn storage(cx: &Cx, figures: &QuotaFigures) -> Allowance {
+    let (used, free) = (figures.storage_used(), cx.app.limits.storage_per_operator.0);
     Allowance {
-        used: figures.storage_used(),
-        allowed: figures.storage_allowed,
+        used,
+        // What credit would pay for is far more than anybody expects: it counts once the free part is full.
+        allowed: if used < free { free } else { figures.storage_allowed },
     }
 }
 

@@ -147,7 +147,7 @@ fn owner(base: &str, takedown: &Takedown) -> LetterBody {
             "Say what the report gets wrong, or what you have changed. A person reads it, and the item comes back if \
              you are right.",
         )
-        .button("Answer", format!("{base}/console/moderation"))
+        .button("Answer", format!("{base}/console/moderation?tab=own"))
         .note("Or reply to this e-mail.")
         .always_sent()
 }

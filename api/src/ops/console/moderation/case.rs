@@ -142,7 +142,7 @@ async fn told(cx: &Cx, reports: &[Report], evidence: Option<&Evidence>) -> Resul
     };
     let mut lines: Vec<_> = evidence
         .iter()
-        .map(|evidence| line(evidence.made_at, "made, or published last".to_owned(), None))
+        .map(|evidence| line(evidence.made_at, "published".to_owned(), None))
         .collect();
     let mut seen = HashSet::new();
     for report in reports {
@@ -151,7 +151,7 @@ async fn told(cx: &Cx, reports: &[Report], evidence: Option<&Evidence>) -> Resul
         } else {
             "without a key"
         };
-        let what = format!("reported for {} {by}", reason_words(report.reason));
+        let what = format!("reported as: {}, {by}", reason_words(report.reason));
         lines.push(line(report.created_at, what, None));
         match (report.takedown, report.decided_at) {
             // Several reports of one item end in one takedown.
