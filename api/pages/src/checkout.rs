@@ -79,7 +79,7 @@ impl Checkout {
     pub(crate) fn what(&self) -> String {
         match &self.thing {
             CheckoutThing::Dataset { version, .. } => format!("version {}", grouped(version.0)),
-            CheckoutThing::Unit { .. } => "this unit".to_owned(),
+            CheckoutThing::Unit { .. } => "this write-up".to_owned(),
         }
     }
 

@@ -201,6 +201,15 @@ impl PageLayout {
         self.path.split(['?', '#']).next().unwrap_or_default()
     }
 
+    /// Returns the words that the page was searched for.
+    pub(crate) fn searched(&self) -> String {
+        let query = self.path.strip_prefix("/find?").unwrap_or_default();
+        let mut pairs = url::form_urlencoded::parse(query.as_bytes());
+        pairs
+            .find(|(name, _)| name == "q")
+            .map_or_else(String::new, |(_, words)| words.into_owned())
+    }
+
     /// Returns the longest of those addresses that lead to the page or to one above it.
     fn here(&self, hrefs: impl Iterator<Item = &'static str>) -> Option<&'static str> {
         let place = match self.place() {
@@ -208,6 +217,8 @@ impl PageLayout {
             place if lies_below(&["/console/approvals", "/console/receipts"], place) => "/console/money",
             place if lies_below(&["/console/disputes", "/console/sales"], place) => "/console/money",
             place if lies_below(&["/console/reports", "/console/takedowns"], place) => "/console/moderation",
+            "/pricing" => "/docs",
+            "/leaderboard" | "/takedowns" => "/activity",
             place if covers("/console/invitations", place) => "/console/operators",
             place if covers("/console/login", place) => "/console/agents",
             place => place,

@@ -92,7 +92,7 @@ async fn a_reader_finds_a_unit_buys_it_reads_it_and_says_if_it_is_true() {
     open(&page, &site, "/console/library?q=kelvin");
     let receipt = page.submit(By::Css("article .row a[href^='/console/receipts/']"));
     assert_eq!(receipt.status, 200, "{}", receipt.url);
-    shows(&page, &["Receipt for the unit", "receipt.json"]);
+    shows(&page, &["Receipt for the write-up", "receipt.json"]);
     assert_eq!(page.complaints(), Vec::<String>::new());
     // Another one reads for nothing and without scripts what has no price of its own any more.
     let free = format!("/knowledge/{unit}/price");

@@ -50,7 +50,7 @@ impl ReceiptPage {
     fn heading(&self) -> String {
         let what = match &self.checkout.thing {
             CheckoutThing::Dataset { .. } => self.checkout.what(),
-            CheckoutThing::Unit { .. } => "the unit".to_owned(),
+            CheckoutThing::Unit { .. } => "the write-up".to_owned(),
         };
         if self.is_refunded {
             format!("The price of {what} was given back")
