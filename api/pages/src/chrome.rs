@@ -4,6 +4,7 @@ mod links;
 
 use types::vocabulary::StaffRole;
 
+use crate::spend::CreditBalance;
 use crate::time::Instant;
 
 use self::links::{CONSOLE_LINKS, SITE_LINKS, STAFF_LINKS, about};
@@ -53,6 +54,8 @@ pub struct Person {
     pub email: String,
     /// Role of the person among the staff, whose pages the rail has, too.
     pub role: Option<StaffRole>,
+    /// Credits of the account, which the header shows; absent in the console, which has a page of them.
+    pub credits: Option<CreditBalance>,
 }
 
 /// Frame of a page.

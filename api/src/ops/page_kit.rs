@@ -9,7 +9,7 @@ use crate::call::cx::Cx;
 use crate::call::spec::{Effect, SESSION, Scope, Spec};
 use crate::call::view::{self, LayoutOptions, PageResponse};
 use crate::error::ApiError;
-use crate::ops::console;
+use crate::ops::{console, spend_lines};
 
 /// Rows on a page of a list.
 pub(super) const PAGE_ROWS: u32 = 50;
@@ -49,15 +49,16 @@ pub(super) async fn page_layout(cx: &Cx) -> Result<pages::PageLayout, ApiError> 
     let person = found.map(|operator| pages::Person {
         email: operator.email,
         role,
+        credits: None,
     });
-    let layout = view::page_layout(visit, person, &frame);
-    // Only the rail of the console says how much waits.
-    let attention = if layout.is_console() {
-        console::attention_count(cx, operator).await?
-    } else {
-        0
-    };
-    Ok(pages::PageLayout { attention, ..layout })
+    let mut layout = view::page_layout(visit, person, &frame);
+    // The rail of the console says how much waits; elsewhere the header says what there is to spend.
+    if layout.is_console() {
+        layout.attention = console::attention_count(cx, operator).await?;
+    } else if let Some(person) = &mut layout.person {
+        person.credits = Some(spend_lines::credits(cx, operator).await?);
+    }
+    Ok(layout)
 }
 
 /// Returns an instant as pages take it.
