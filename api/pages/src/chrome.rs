@@ -54,8 +54,8 @@ pub struct Person {
     pub email: String,
     /// Role of the person among the staff, whose pages the rail has, too.
     pub role: Option<StaffRole>,
-    /// Credits of the account, which the header shows; absent in the console, which has a page of them.
-    pub credits: Option<CreditBalance>,
+    /// Credits of the account, which the header shows.
+    pub credits: CreditBalance,
 }
 
 /// Frame of a page.
@@ -138,6 +138,15 @@ impl PageLayout {
         }
     }
 
+    /// Returns the words that the page was searched for.
+    pub(crate) fn searched(&self) -> String {
+        let query = self.path.strip_prefix("/find?").unwrap_or_default();
+        let mut pairs = url::form_urlencoded::parse(query.as_bytes());
+        pairs
+            .find(|(name, _)| name == "q")
+            .map_or_else(String::new, |(_, words)| words.into_owned())
+    }
+
     pub(crate) fn themes(&self) -> Vec<ThemeChoice> {
         let themes = [
             (Theme::System, "System"),
@@ -153,7 +162,11 @@ impl PageLayout {
     }
 
     pub(crate) fn nav(&self) -> Vec<NavLink> {
-        let here = self.here(SITE_LINKS.iter().map(|(href, _)| *href));
+        let here = match self.place() {
+            "/pricing" => Some("/docs"),
+            "/leaderboard" | "/takedowns" => Some("/activity"),
+            _ => self.here(SITE_LINKS.iter().map(|(href, _)| *href)),
+        };
         let link = |(href, label): &(&'static str, &'static str)| NavLink {
             href,
             label,
@@ -204,15 +217,6 @@ impl PageLayout {
         self.path.split(['?', '#']).next().unwrap_or_default()
     }
 
-    /// Returns the words that the page was searched for.
-    pub(crate) fn searched(&self) -> String {
-        let query = self.path.strip_prefix("/find?").unwrap_or_default();
-        let mut pairs = url::form_urlencoded::parse(query.as_bytes());
-        pairs
-            .find(|(name, _)| name == "q")
-            .map_or_else(String::new, |(_, words)| words.into_owned())
-    }
-
     /// Returns the longest of those addresses that lead to the page or to one above it.
     fn here(&self, hrefs: impl Iterator<Item = &'static str>) -> Option<&'static str> {
         let place = match self.place() {
@@ -220,8 +224,6 @@ impl PageLayout {
             place if lies_below(&["/console/approvals", "/console/receipts"], place) => "/console/money",
             place if lies_below(&["/console/disputes", "/console/sales"], place) => "/console/money",
             place if lies_below(&["/console/reports", "/console/takedowns"], place) => "/console/moderation",
-            "/pricing" => "/docs",
-            "/leaderboard" | "/takedowns" => "/activity",
             place if covers("/console/invitations", place) => "/console/operators",
             place if covers("/console/login", place) => "/console/agents",
             place => place,

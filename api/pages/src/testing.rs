@@ -107,7 +107,7 @@ fn person(path: &str, texts: &Texts, attention: u32) -> PageLayout {
         person: Some(Person {
             email: texts.email.clone(),
             role: None,
-            credits: Some(crate::CreditBalance::default()),
+            credits: crate::CreditBalance::default(),
         }),
         attention,
         ..visitor(path)

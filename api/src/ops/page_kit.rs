@@ -9,7 +9,7 @@ use crate::call::cx::Cx;
 use crate::call::spec::{Effect, SESSION, Scope, Spec};
 use crate::call::view::{self, LayoutOptions, PageResponse};
 use crate::error::ApiError;
-use crate::ops::{console, spend_lines};
+use crate::ops::console;
 
 /// Rows on a page of a list.
 pub(super) const PAGE_ROWS: u32 = 50;
@@ -45,20 +45,28 @@ pub(super) async fn page_layout(cx: &Cx) -> Result<pages::PageLayout, ApiError> 
     };
     let store = &cx.app.store;
     let moderation = store.moderation();
-    let (found, role) = tokio::try_join!(store.operator(operator), moderation.role_of(operator))?;
+    let money = store.money();
+    let (found, role, balances) = tokio::try_join!(
+        store.operator(operator),
+        moderation.role_of(operator),
+        money.balances(&cx.app.pay.asset, operator)
+    )?;
     let person = found.map(|operator| pages::Person {
         email: operator.email,
         role,
-        credits: None,
+        credits: pages::CreditBalance {
+            bought: balances.credits,
+            given: balances.given,
+        },
     });
-    let mut layout = view::page_layout(visit, person, &frame);
-    // The rail of the console says how much waits; elsewhere the header says what there is to spend.
-    if layout.is_console() {
-        layout.attention = console::attention_count(cx, operator).await?;
-    } else if let Some(person) = &mut layout.person {
-        person.credits = Some(spend_lines::credits(cx, operator).await?);
-    }
-    Ok(layout)
+    let layout = view::page_layout(visit, person, &frame);
+    // Only the rail of the console says how much waits.
+    let attention = if layout.is_console() {
+        console::attention_count(cx, operator).await?
+    } else {
+        0
+    };
+    Ok(pages::PageLayout { attention, ..layout })
 }
 
 /// Returns an instant as pages take it.
