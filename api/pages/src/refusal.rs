@@ -54,7 +54,11 @@ impl ErrorPage {
         let Some(first) = signs.next() else {
             return String::new();
         };
-        let end = if self.message.ends_with(['.', '?', '!']) { "" } else { "." };
+        let end = if self.message.ends_with(['.', '?', '!']) {
+            ""
+        } else {
+            "."
+        };
         format!("{}{}{end}", first.to_uppercase(), signs.as_str())
     }
 

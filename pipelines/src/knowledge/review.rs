@@ -364,7 +364,10 @@ impl UnitReview<'_> {
                 format!("Near to unit {unit} ({cosine:.2}): it is published, marked so and ranked below.")
             }
             Likeness::Distinct => {
-                let detail = format!("The nearest published text is {:.0} % alike in meaning.", cosine * 100.0);
+                let detail = format!(
+                    "The nearest published text is {:.0} % alike in meaning.",
+                    cosine * 100.0
+                );
                 return Ok(DecidedLikeness {
                     likeness: Likeness::Distinct,
                     detail,

@@ -142,8 +142,8 @@ fn tries(market: search::Market) -> Vec<(String, String)> {
     tags.chain(market.categories.into_iter().map(by("category"))).collect()
 }
 
-/// Returns the first of some datasets of which anybody sees rows, with some of them; one with a single row or column only
-/// where there is no other.
+/// Returns the first of some datasets of which anybody sees rows, with some of them. One of a single row or column
+/// comes last.
 async fn example(cx: &Cx, projects: &[ProjectSummary]) -> Result<Option<pages::HomeExample>, ApiError> {
     let merged = projects.iter().filter(|project| project.version > Version::EMPTY);
     let mut small = None;

@@ -284,7 +284,7 @@ pub(super) async fn page(cx: &Cx, input: &UnitPagePath) -> Result<UnitPage, ApiE
     Ok(page)
 }
 
-/// Returns the call by which an agent gets what the page is about: the state of a text that is not published, or else the
+/// Returns the call by which an agent gets what the page is about: the state of a text that is not published, else the
 /// whole text, which it buys before where it is sold.
 fn call(page: &UnitPage, base: &str) -> String {
     let id = &page.unit.id;

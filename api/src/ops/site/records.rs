@@ -58,7 +58,10 @@ pub(super) fn rows(entries: Vec<Activity>) -> Vec<FeedRow> {
         match shown.last_mut() {
             Some(run) if continues(run, &entry) => {
                 run.since = entry.version;
-                run.records = run.records.zip(entry.records).map(|(all, more)| all.saturating_add(more));
+                run.records = run
+                    .records
+                    .zip(entry.records)
+                    .map(|(all, more)| all.saturating_add(more));
             }
             _ => shown.push(entry),
         }
@@ -69,7 +72,10 @@ pub(super) fn rows(entries: Vec<Activity>) -> Vec<FeedRow> {
 /// Returns true if an entry is the version before those of another entry.
 fn continues(run: &FeedRow, entry: &FeedRow) -> bool {
     let first = run.since.or(run.version);
-    let follows = entry.version.zip(first).is_some_and(|(before, first)| before + 1 == first);
+    let follows = entry
+        .version
+        .zip(first)
+        .is_some_and(|(before, first)| before + 1 == first);
     follows && run.href == entry.href && run.agent == entry.agent
 }
 
