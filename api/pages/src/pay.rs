@@ -8,6 +8,7 @@ use types::money::MicroUsdc;
 use crate::chrome::{PageLayout, Theme};
 use crate::filters;
 use crate::form::{Errors as _, FieldError};
+use crate::qr::QrCode;
 
 /// Offer of x402 that a wallet of the browser takes.
 #[derive(Clone, Debug)]
@@ -33,6 +34,11 @@ impl WalletOffer {
     /// Returns no error: what the person types on this page is checked on the next.
     pub(crate) const fn no_error(&self) -> Option<&str> {
         None
+    }
+
+    /// Returns the code of the address that is paid; `None` for one that is too long.
+    pub(crate) fn code(&self) -> Option<QrCode> {
+        QrCode::of(&self.url)
     }
 
     /// Returns the address that is paid as a script of the page calls it, which is of this service.

@@ -73,7 +73,7 @@ impl ErrorPage {
             403 => "The page may belong to somebody else, or the form is older than your session. Open it again.",
             // The texts of a status must hold for every cause that has it, since the page does not know
             // which it was.
-            404 => "No item has this address, or it is private to another account. The two look the same on purpose.",
+            404 => "No item has this address, or it is private to another operator. The two look the same on purpose.",
             409 => "Somebody may have been faster. Open the page again to see how it stands.",
             410 => "Ask for a new one; the old one stays closed.",
             423 => "Too many wrong tries closed it. Make a new one.",
