@@ -9,7 +9,7 @@ use types::{OperatorId, Timestamp};
 use crate::chart::{BarCount, Bars};
 use crate::chrome::{PageLayout, Theme};
 use crate::filters;
-use crate::number::grouped;
+use crate::number::{counted, grouped};
 use crate::records::FeedRow;
 use crate::time::Instant;
 
@@ -42,7 +42,7 @@ impl ProfileItem {
     /// Returns the figure with its unit.
     fn size(&self) -> String {
         match (self.figure, self.is_dataset) {
-            (Some(rows), true) => format!("{} rows", grouped(rows)),
+            (Some(rows), true) => counted(rows, "row", "rows"),
             (Some(score), false) => format!("score {score}"),
             (None, _) => String::new(),
         }
@@ -114,6 +114,11 @@ impl AgentPage {
         u64::try_from(self.points).map_or_else(|_negative| self.points.to_string(), grouped)
     }
 
+    /// Returns true if rows came lately.
+    fn feeds_rows(&self) -> bool {
+        self.lately.iter().any(|row| row.records.is_some())
+    }
+
     fn report(&self) -> String {
         format!("/report?kind=agent&id={}", crate::link::escaped(&self.name))
     }
@@ -167,6 +172,11 @@ pub struct ProfilePage {
 }
 
 impl ProfilePage {
+    /// Returns true if an agent says what it does.
+    fn describes(&self) -> bool {
+        self.agents.iter().any(|agent| agent.description.is_some())
+    }
+
     fn title(&self) -> &str {
         self.name.as_deref().unwrap_or("An account")
     }

@@ -4,6 +4,7 @@ mod links;
 
 use types::vocabulary::StaffRole;
 
+use crate::spend::CreditBalance;
 use crate::time::Instant;
 
 use self::links::{CONSOLE_LINKS, SITE_LINKS, STAFF_LINKS, about};
@@ -56,6 +57,8 @@ pub struct Person {
     pub email: String,
     /// Role of the person among the staff, whose pages the rail has, too.
     pub role: Option<StaffRole>,
+    /// Credits of the account, which the header shows.
+    pub credits: CreditBalance,
 }
 
 /// Frame of a page.
@@ -145,6 +148,15 @@ impl PageLayout {
         }
     }
 
+    /// Returns the words that the page was searched for.
+    pub(crate) fn searched(&self) -> String {
+        let query = self.path.strip_prefix("/find?").unwrap_or_default();
+        let mut pairs = url::form_urlencoded::parse(query.as_bytes());
+        pairs
+            .find(|(name, _)| name == "q")
+            .map_or_else(String::new, |(_, words)| words.into_owned())
+    }
+
     pub(crate) fn themes(&self) -> Vec<ThemeChoice> {
         let themes = [
             (Theme::System, "System"),
@@ -160,7 +172,11 @@ impl PageLayout {
     }
 
     pub(crate) fn nav(&self) -> Vec<NavLink> {
-        let here = self.here(SITE_LINKS.iter().map(|(href, _)| *href));
+        let here = match self.place() {
+            "/pricing" => Some("/docs"),
+            "/leaderboard" | "/takedowns" => Some("/activity"),
+            _ => self.here(SITE_LINKS.iter().map(|(href, _)| *href)),
+        };
         let link = |(href, label): &(&'static str, &'static str)| NavLink {
             href,
             label,

@@ -104,9 +104,10 @@ impl ConsentPage {
     /// Returns true if the browser is sent back to the machine that it runs on.
     fn is_local(&self) -> bool {
         let host = self.redirect_host.as_str();
-        ["localhost", "127.0.0.1", "[::1]"]
-            .iter()
-            .any(|local| host.strip_prefix(local).is_some_and(|rest| rest.is_empty() || rest.starts_with(':')))
+        ["localhost", "127.0.0.1", "[::1]"].iter().any(|local| {
+            host.strip_prefix(local)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+        })
     }
 
     fn is_marked(&self, id: &str) -> bool {

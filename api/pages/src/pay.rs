@@ -36,14 +36,14 @@ impl WalletOffer {
         None
     }
 
-    /// Returns the address that is paid as a script of the page calls it, which is of this service.
-    pub(crate) fn path(&self, chrome: &PageLayout) -> &str {
-        self.url.strip_prefix(&chrome.base).unwrap_or(&self.url)
-    }
-
     /// Returns the code of the address that is paid; `None` for one that is too long.
     pub(crate) fn code(&self) -> Option<QrCode> {
         QrCode::of(&self.url)
+    }
+
+    /// Returns the address that is paid as a script of the page calls it, which is of this service.
+    pub(crate) fn path(&self, chrome: &PageLayout) -> &str {
+        self.url.strip_prefix(&chrome.base).unwrap_or(&self.url)
     }
 }
 

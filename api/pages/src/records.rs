@@ -32,9 +32,11 @@ pub struct FeedRow {
     pub href: Option<String>,
     /// Number of the version, of a dataset.
     pub version: Option<u64>,
+    /// First version of a run that the entry stands for, if it stands for several.
+    pub since: Option<u64>,
     /// Name of the agent.
     pub agent: Option<String>,
-    /// Records that the version added.
+    /// Records that the version, or the run of them, added.
     pub records: Option<u64>,
     /// Time of the event.
     pub at: Instant,

@@ -49,6 +49,20 @@ impl ErrorPage {
         }
     }
 
+    /// Returns the reason as a sentence.
+    fn shown_message(&self) -> String {
+        let mut signs = self.message.chars();
+        let Some(first) = signs.next() else {
+            return String::new();
+        };
+        let end = if self.message.ends_with(['.', '?', '!']) {
+            ""
+        } else {
+            "."
+        };
+        format!("{}{}{end}", first.to_uppercase(), signs.as_str())
+    }
+
     fn shown_next(&self) -> &str {
         if !self.what_next.is_empty() {
             return &self.what_next;

@@ -108,6 +108,7 @@ fn person(path: &str, texts: &Texts, attention: u32) -> PageLayout {
         person: Some(Person {
             email: texts.email.clone(),
             role: None,
+            credits: crate::CreditBalance::default(),
         }),
         attention,
         waits: (0..attention).map(|_matter| "/console/agents".to_owned()).collect(),

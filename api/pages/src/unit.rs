@@ -9,8 +9,8 @@ mod forms;
 
 use askama::Template;
 use serde_json::{Value, json};
-use types::SaleId;
 use types::money::MicroUsdc;
+use types::{OperatorId, SaleId};
 
 pub use self::facts::{NearItem, ScoreView, UnitFacts, UnitMark, UnitPrice, UnitStep, UnitVersion};
 pub use self::forms::{UnitAppeal, UnitForms, UnitWords};
@@ -95,6 +95,8 @@ pub struct UnitPage {
     pub forms: UnitForms,
     /// Call to hand to an agent.
     pub request: String,
+    /// Account that publishes it, with the name that it shows.
+    pub account: Option<(OperatorId, String)>,
 }
 
 /// Purchase of a unit.
@@ -176,7 +178,18 @@ impl UnitPage {
             appeal: None,
             forms: UnitForms::default(),
             request: String::new(),
+            account: None,
         }
+    }
+
+    /// Returns true for a text that its review did not publish.
+    fn is_rejected(&self) -> bool {
+        self.unit.state.0 == "rejected"
+    }
+
+    /// Returns true if a buyer has rated something that is about the same.
+    fn is_near_rated(&self) -> bool {
+        self.near.iter().any(|item| item.rating.is_some())
     }
 
     /// Returns the minutes that the text takes to read.
@@ -224,7 +237,8 @@ impl UnitPage {
         let says = |count: u64, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
         let facts = &self.unit;
         match (facts.confirmed, facts.doubted) {
-            (0, 0) => "nobody has said so yet".to_owned(),
+            (0, 0) if self.marks.is_empty() => "nobody has said so yet".to_owned(),
+            (0, 0) => "nobody yet whose word counts".to_owned(),
             (yes, 0) => says(yes, "says yes", "say yes"),
             (0, no) => says(no, "has doubts", "have doubts"),
             (yes, no) => format!(

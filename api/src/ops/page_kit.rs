@@ -45,10 +45,19 @@ pub(super) async fn page_layout(cx: &Cx) -> Result<pages::PageLayout, ApiError> 
     };
     let store = &cx.app.store;
     let moderation = store.moderation();
-    let (found, role) = tokio::try_join!(store.operator(operator), moderation.role_of(operator))?;
+    let money = store.money();
+    let (found, role, balances) = tokio::try_join!(
+        store.operator(operator),
+        moderation.role_of(operator),
+        money.balances(&cx.app.pay.asset, operator)
+    )?;
     let person = found.map(|operator| pages::Person {
         email: operator.email,
         role,
+        credits: pages::CreditBalance {
+            bought: balances.credits,
+            given: balances.given,
+        },
     });
     let layout = view::page_layout(visit, person, &frame);
     // Only the rail of the console says how much waits.

@@ -272,7 +272,7 @@ impl UnitReview<'_> {
         let look = self.published.units.read().find_copy(self.submission.chain, print);
         let Some(copy) = look.copy else {
             let detail = format!(
-                "At most {:.0} % of the text is in one published unit.",
+                "At most {:.0} % of the text is in one published text.",
                 look.share * 100.0
             );
             self.add(ReviewStep::Duplicate, StepOutcome::Passed, "passed", detail);
@@ -364,7 +364,10 @@ impl UnitReview<'_> {
                 format!("Near to unit {unit} ({cosine:.2}): it is published, marked so and ranked below.")
             }
             Likeness::Distinct => {
-                let detail = format!("The nearest published unit is {unit} ({cosine:.2}).");
+                let detail = format!(
+                    "The nearest published text is {:.0} % alike in meaning.",
+                    cosine * 100.0
+                );
                 return Ok(DecidedLikeness {
                     likeness: Likeness::Distinct,
                     detail,

@@ -138,6 +138,7 @@ fn agent(texts: &Texts, is_removed: bool) -> AgentPage {
         title: texts.text.clone(),
         href: Some("/projects/tide-levels".to_owned()),
         version,
+        since: version.map(|version| version.saturating_sub(4)),
         agent: Some(texts.name.clone()),
         records: version.map(|_| 84),
         at: ago(12),

@@ -375,6 +375,7 @@ fn records(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         title: texts.text.clone(),
         href: version.map(|_| "/projects/tide-gauges".to_owned()),
         version,
+        since: version.map(|version| version.saturating_sub(4)),
         agent: Some(texts.name.clone()),
         records: version.map(|_| 1_906),
         at: ago(minutes),

@@ -174,6 +174,7 @@ fn filled(texts: &Texts, page: UnitPage) -> UnitPage {
         ratings_next: Some(format!("/units/{ID}?ratings=1.{ID}#h-r")),
         discussion: discussion(texts),
         near: vec![near(None), near(Some("dataset, 9,600 rows"))],
+        account: Some((super::accounts::ACCOUNT, texts.name.clone())),
         request: format!("curl -s https://sluice.example/knowledge/{ID}/full -H \"Authorization: Bearer $SLUICE_KEY\""),
         ..page
     }

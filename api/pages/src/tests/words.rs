@@ -117,6 +117,7 @@ fn chrome(path: &str, theme: Theme) -> PageLayout {
         person: Some(Person {
             email: "ops@harbour-lab.example".to_owned(),
             role: None,
+            credits: crate::CreditBalance::default(),
         }),
         form_token: "token".to_owned(),
         path: path.to_owned(),

@@ -177,10 +177,17 @@ impl FindRequestsQuery {
     }
 }
 
-async fn list(cx: Cx, input: FindRequestsQuery) -> Result<PageResponse, ApiError> {
-    let wanted = serde_json::from_value(input.wanted().into());
-    let wanted = wanted.map_err(|_error| ApiError::not_found("there is no such list"))?;
-    let board = found(&cx, wanted).await?;
+async fn list(cx: Cx, mut input: FindRequestsQuery) -> Result<PageResponse, ApiError> {
+    let unknown = |_error| ApiError::not_found("there is no such list");
+    let wanted = serde_json::from_value(input.wanted().into()).map_err(unknown)?;
+    let mut board = found(&cx, wanted).await?;
+    let answered = RequestStatus::Answered.as_str();
+    // Whoever opens the board meets what still waits for a choice rather than an empty list.
+    if board.total == 0 && input.set().is_empty() && board.counts.status.get(answered).is_some_and(|count| *count > 0) {
+        input.status = Some(answered.to_owned());
+        let wanted = serde_json::from_value(input.wanted().into()).map_err(unknown)?;
+        board = found(&cx, wanted).await?;
+    }
     let (page, pages) = (u64::from(board.page), board.pages.clamp(1, LAST));
     // The most frequent category comes first.
     let mut categories: Vec<_> = board.counts.category.iter().collect();

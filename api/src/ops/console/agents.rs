@@ -421,8 +421,7 @@ async fn approve(cx: Cx, input: ApproveClaimForm) -> Result<PageResponse, ApiErr
     {
         Approval::Approved(_) => PageResponse::see(PATH),
         Approval::WrongPhrase => {
-            let message =
-                "These are not its four words. Ask the agent for its phrase, or refuse it.";
+            let message = "These are not its four words. Ask the agent for its phrase, or refuse it.";
             again(&cx, claim, &input, Some(message.to_owned()), None).await
         }
         Approval::Decided(status) => Err(decided(status)),

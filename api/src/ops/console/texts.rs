@@ -69,19 +69,24 @@ async fn home(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
         after: None,
         limit: NEWEST,
     };
-    let open = RequestFilter {
-        status: Some(RequestStatus::Open),
+    // What is answered and not decided is still for sale.
+    let [open, answered] = [RequestStatus::Open, RequestStatus::Answered].map(|status| RequestFilter {
+        status: Some(status),
         ..RequestFilter::default()
-    };
+    });
     let store = &cx.app.store;
     let (console, community) = (store.console(), store.community());
-    let (projects, datasets, (records, versions), latest, wanted) = tokio::try_join!(
+    let (projects, datasets, (records, versions), latest, mut wanted, answered) = tokio::try_join!(
         store.projects(&filter),
         store.project_count(&filter),
         console.public_totals(),
         console.contributions_in_public(FLOWING),
-        community.requests(&open, cx.now, 0, WANTED)
+        community.requests(&open, cx.now, 0, WANTED),
+        community.requests(&answered, cx.now, 0, WANTED)
     )?;
+    wanted.extend(answered);
+    wanted.sort_by_key(|request| std::cmp::Reverse(request.created_at));
+    wanted.truncate(WANTED as usize);
     let latest: Vec<_> = latest.iter().map(ContributionSum::from).collect();
     let (knowledge, _) = search::newest(&cx, None, NEWEST).await?;
     let market = search::market(&cx).await;
@@ -137,9 +142,11 @@ fn tries(market: search::Market) -> Vec<(String, String)> {
     tags.chain(market.categories.into_iter().map(by("category"))).collect()
 }
 
-/// Returns the first of some datasets of which anybody sees rows, with some of them.
+/// Returns the first of some datasets of which anybody sees rows, with some of them. One of a single row or column
+/// comes last.
 async fn example(cx: &Cx, projects: &[ProjectSummary]) -> Result<Option<pages::HomeExample>, ApiError> {
     let merged = projects.iter().filter(|project| project.version > Version::EMPTY);
+    let mut small = None;
     for summary in merged.take(EXAMPLES_TRIED) {
         let Some(project) = cx.app.store.project_by_slug(&summary.slug, None).await? else {
             continue;
@@ -156,13 +163,19 @@ async fn example(cx: &Cx, projects: &[ProjectSummary]) -> Result<Option<pages::H
             .map(|field| field.name.clone())
             .collect();
         let row = |record: &Map<String, Value>| columns.iter().map(|name| cell(record.get(name))).collect();
-        return Ok(Some(pages::HomeExample {
-            rows: rows.iter().take(EXAMPLE_SIDE).map(row).collect(),
+        let rows: Vec<_> = rows.iter().take(EXAMPLE_SIDE).map(row).collect();
+        let is_small = rows.len() < 2 || columns.len() < 2;
+        let example = pages::HomeExample {
+            rows,
             columns,
             dataset: dataset(summary.clone()),
-        }));
+        };
+        if !is_small {
+            return Ok(Some(example));
+        }
+        small = small.or(Some(example));
     }
-    Ok(None)
+    Ok(small)
 }
 
 /// Returns a value of a record as a cell.

@@ -7,7 +7,7 @@
 
 mod parts;
 
-use pages::{Discussion, SaidEntry, UnitAppeal, UnitForms, UnitPage, UnitPurchase, UnitReading};
+use pages::{Discussion, SaidEntry, UnitAppeal, UnitForms, UnitPage, UnitPrice, UnitPurchase, UnitReading};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{Bought, Unit, UnitStatus, is_final_rejection};
@@ -228,13 +228,16 @@ pub(super) async fn page(cx: &Cx, input: &UnitPagePath) -> Result<UnitPage, ApiE
     let knowledge = cx.app.store.knowledge();
     let chain = seen.unit.chain.id;
     let after = input.ratings.as_deref().map(ratings::cursor).transpose()?;
-    let (versions, mut given, entries, marks, appeal) = tokio::try_join!(
+    let public = cx.app.store.public_accounts();
+    let (versions, mut given, entries, marks, appeal, account) = tokio::try_join!(
         knowledge.versions(chain, SHOWN),
         knowledge.ratings(chain, after, SHOWN + 1),
         knowledge.entries(seen.unit.id),
         knowledge.marks(chain, MARKS),
-        knowledge.appeal_of(seen.unit.id)
+        knowledge.appeal_of(seen.unit.id),
+        public.account(seen.unit.chain.operator)
     )?;
+    page.account = account.and_then(|account| Some((account.id, account.name?)));
     let appeal = appeal.filter(|_| is_own);
     page.forms = seen.forms(cx, appeal.is_some()).await?;
     page.forms.done = input.done.map(DoneInAddress::sentence);
@@ -277,11 +280,26 @@ pub(super) async fn page(cx: &Cx, input: &UnitPagePath) -> Result<UnitPage, ApiE
     page.ratings_next = next.map(|next| format!("{path}?ratings={next}#h-r"));
     page.discussion = said(cx, &seen.unit, path, input).await?;
     page.near = near(cx, &seen.unit).await?;
-    page.request = format!(
-        "curl -s {}/knowledge/{}/full \\\n  -H \"Authorization: Bearer $SLUICE_KEY\"",
-        cx.app.config.public_url, seen.unit.id
-    );
+    page.request = call(&page, &cx.app.config.public_url);
     Ok(page)
+}
+
+/// Returns the call by which an agent gets what the page is about: the state of a text that is not published, else the
+/// whole text, which it buys before where it is sold.
+fn call(page: &UnitPage, base: &str) -> String {
+    let id = &page.unit.id;
+    let key = "  -H \"Authorization: Bearer $SLUICE_KEY\"";
+    if page.unit.version.is_none() {
+        return format!("curl -s {base}/knowledge/{id} \\\n{key}");
+    }
+    let full = format!("curl -s {base}/knowledge/{id}/full \\\n{key}");
+    match page.unit.price {
+        UnitPrice::Priced(price) if page.unit.is_on_sale && page.reading == UnitReading::ForSale => format!(
+            "curl -s {base}/knowledge/{id}/buy \\\n{key} -H \"Content-Type: application/json\" \\\n  \
+             -d '{{\"maxPrice\": \"{price}\"}}'\n{full}"
+        ),
+        _ => full,
+    }
 }
 
 /// Returns the discussion of a unit that is not taken down.

@@ -92,8 +92,9 @@ async fn shown(cx: &Cx, goods: &SaleItem, item: Option<String>) -> Result<PageRe
     let (wallet, required) = wallet_offer(cx, goods);
     let page = pages::PaidPage {
         chrome: page_layout(cx).await?,
-        what: goods.offer.description.clone(),
-        message: sentence(&goods.message),
+        // Pages have another word for a unit than what a wallet signs.
+        what: goods.offer.description.replacen("Knowledge unit:", "Write-up:", 1),
+        message: sentence(&goods.message).replacen("The unit ", "The write-up ", 1),
         item,
         wallet,
         buy: goods.buy.clone(),

@@ -72,7 +72,7 @@ fn unit_hit(unit: UnitPreview, words: &[String]) -> FindHit {
         slug: None,
         license: unit.license,
         agent: Some(unit.agent),
-        text: MarkedText::new(&unit.preview, words),
+        text: MarkedText::new(&plain(&unit.preview), words),
         score: unit.axes.map(|axes| (unit.score.into(), MiniScore::new(axes))),
         ratings: ratings.or_else(|| Some("not yet rated".to_owned())),
         tags: Vec::new(),
@@ -86,6 +86,27 @@ fn unit_hit(unit: UnitPreview, words: &[String]) -> FindHit {
         happened,
         at,
     }
+}
+
+/// Returns the words of the beginning of a text in Markdown, without the signs of its tables and code.
+fn plain(markdown: &str) -> String {
+    let is_rule = |word: &str| word.contains("|-") && word.chars().all(|sign| matches!(sign, '|' | '-' | ':'));
+    // Only in a table is the line no sign of a command.
+    let is_table = markdown.starts_with('|') || markdown.split_whitespace().any(is_rule);
+    let mut words = String::new();
+    let mut is_cell = false;
+    for word in markdown.split_whitespace() {
+        if is_table && (word == "|" || is_rule(word)) {
+            is_cell = true;
+            continue;
+        }
+        if !words.is_empty() {
+            words.push_str(if is_cell { " · " } else { " " });
+        }
+        is_cell = false;
+        words.extend(word.chars().filter(|sign| *sign != '`'));
+    }
+    words
 }
 
 fn dataset_hit(dataset: DatasetPreview, words: &[String]) -> FindHit {
@@ -112,7 +133,14 @@ fn dataset_hit(dataset: DatasetPreview, words: &[String]) -> FindHit {
 
 #[cfg(test)]
 mod tests {
-    use super::marked_words;
+    use super::{marked_words, plain};
+
+    #[test]
+    fn an_excerpt_has_no_signs_of_tables_and_code() {
+        let table = "Nine files. | kind | `csv` | |-|-| | bom | ok |";
+        assert_eq!(plain(table), "Nine files. · kind · csv · bom · ok");
+        assert_eq!(plain("grep -c x | sort -u"), "grep -c x | sort -u");
+    }
 
     #[test]
     fn common_words_and_repeats_are_not_marked() {

@@ -39,6 +39,8 @@ const ORDERS: [(&str, &str, SearchOrder); 4] = [
     ("cheapest", "Cheapest", SearchOrder::Cheapest),
     ("score", "Highest score", SearchOrder::Score),
 ];
+/// Names of the ages of items, in order.
+const AGES: [&str; 3] = ["A day", "A week", "A month"];
 /// Name of the first order where nothing was searched for.
 const UNASKED_ORDER: &str = "Newest";
 /// Words that are tried alone where nothing was found.
@@ -207,11 +209,14 @@ async fn find(cx: Cx, input: SearchPageQuery) -> Result<PageResponse, ApiError> 
     };
     let is_split = input.value("kind").is_empty() && results.total_is_exact && !results.items.is_empty();
     let split = is_split.then(|| (of_kind("unit"), of_kind("dataset")));
+    let mut ages = facet("Updated within", "within", &facets.freshness);
+    ages.values
+        .sort_by_key(|value| AGES.iter().position(|age| value.label == *age));
     let facets = vec![
         facet("Price", "price", &facets.price),
         facet("Category", "category", &facets.category),
         facet("Tag", "tag", &results.tags),
-        facet("Updated within", "within", &facets.freshness),
+        ages,
         facet("Licence", "license", &facets.license),
         facet("Language", "language", &facets.language),
     ];

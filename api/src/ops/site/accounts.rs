@@ -10,7 +10,7 @@ use types::{OperatorId, Timestamp};
 
 use super::dataset::price;
 use super::page;
-use super::records::row;
+use super::records::rows;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::view::PageResponse;
@@ -90,7 +90,7 @@ async fn agent(cx: Cx, input: AgentPagePath) -> Result<PageResponse, ApiError> {
             .map(|number| (Timestamp::of_day(number), rows_on(number)))
             .collect(),
         items: items(datasets, units),
-        lately: lately.into_iter().map(row).collect(),
+        lately: rows(lately),
     })
 }
 

@@ -47,12 +47,40 @@ async fn feed(cx: Cx, input: RecordsPageQuery) -> Result<PageResponse, ApiError>
         chrome: page_layout(&cx).await?,
         next,
         is_later: input.cursor.is_some(),
-        rows: found.into_iter().map(row).collect(),
+        rows: rows(found),
     })
 }
 
+/// Returns entries of the feed as pages show them: versions of one dataset by one agent that follow each other are one.
+pub(super) fn rows(entries: Vec<Activity>) -> Vec<FeedRow> {
+    let mut shown: Vec<FeedRow> = Vec::new();
+    for entry in entries.into_iter().map(row) {
+        match shown.last_mut() {
+            Some(run) if continues(run, &entry) => {
+                run.since = entry.version;
+                run.records = run
+                    .records
+                    .zip(entry.records)
+                    .map(|(all, more)| all.saturating_add(more));
+            }
+            _ => shown.push(entry),
+        }
+    }
+    shown
+}
+
+/// Returns true if an entry is the version before those of another entry.
+fn continues(run: &FeedRow, entry: &FeedRow) -> bool {
+    let first = run.since.or(run.version);
+    let follows = entry
+        .version
+        .zip(first)
+        .is_some_and(|(before, first)| before + 1 == first);
+    follows && run.href == entry.href && run.agent == entry.agent
+}
+
 /// Returns an entry of the feed as pages show it.
-pub(in crate::ops) fn row(entry: Activity) -> FeedRow {
+fn row(entry: Activity) -> FeedRow {
     FeedRow {
         word: match entry.kind {
             ActivityKind::Dataset => "new dataset",
@@ -71,6 +99,7 @@ pub(in crate::ops) fn row(entry: Activity) -> FeedRow {
             .parse()
             .ok()
             .filter(|_| entry.kind == ActivityKind::Version),
+        since: None,
         title: entry.title,
         agent: entry.agent,
         records: entry.records,
