@@ -252,7 +252,7 @@ const commands = {
     }));
   },
   async picture({ page, file }) {
-    await pages.get(page).page.screenshot({ path: file, fullPage: true });
+    await pages.get(page).page.screenshot({ path: file, caret: 'initial', fullPage: true });
   },
 
   /** Serves pages by path from another origin; `host` decides if it is the same site as the service. */
