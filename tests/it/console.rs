@@ -246,6 +246,7 @@ async fn log_a_device_in(site: &Site, page: &Page) {
     assert_eq!(device.soon("/me", 200).await.text("/name"), "tide-gauge");
     page.goto(site.url("/console/agents"));
     judge_answer(page, "agents with the key of a login");
+    page.click(By::Css("form:has-text('ada-laptop') summary"));
     page.submit(By::Css("form:has-text('ada-laptop') button"));
     device.soon("/me", 401).await;
 }
