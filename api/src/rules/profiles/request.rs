@@ -77,7 +77,6 @@ pub(crate) async fn shown_or_built(
     if let Some(found) = shown(cx, project, version).await? {
         return Ok(Some(found));
     }
-    BUILDS.take(&cx.app, cx.client).await?;
     let Ok(_permit) = builds.in_calls.try_acquire() else {
         let message = "other profiles are being built; try again shortly";
         return Err(ApiError::limited(ErrorCode::ProfileBusy, message, BUSY_RETRY_SECONDS));
@@ -127,6 +126,8 @@ async fn build(cx: &Cx, project: &Project, version: Version) -> Result<CallBuild
         let message = format!("{waiting} versions of {of} wait for a profile, which is the most; try again later");
         return Err(ApiError::limited(ErrorCode::ProfileBusy, message, ASKED_RETRY_SECONDS));
     }
+    // What waits in the queue is asked for again and again, and nothing is built for that.
+    BUILDS.take(&cx.app, cx.client).await?;
     let terms = DocumentTerms {
         access: project.access,
         visibility: project.visibility,
