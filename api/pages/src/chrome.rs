@@ -57,8 +57,6 @@ pub struct Person {
     pub email: String,
     /// Role of the person among the staff, whose pages the rail has, too.
     pub role: Option<StaffRole>,
-    /// Credits of the account, which the header shows.
-    pub credits: CreditBalance,
 }
 
 /// Frame of a page.
@@ -74,10 +72,10 @@ pub struct PageLayout {
     pub form_token: String,
     /// Path and query of the page itself. Pages below `/console` have the rail of the console if a person is signed in.
     pub path: String,
-    /// Number of matters that need the person, shown in the rail of the console.
-    pub attention: u32,
-    /// Page of each of these matters.
+    /// Page of each matter that needs the person, which the rail of the console counts.
     pub waits: Vec<String>,
+    /// Credits of the person's account, which the header shows outside of the console.
+    pub credits: Option<CreditBalance>,
     /// Time of rendering, from which relative times count.
     pub now: Instant,
     /// Address of this service without a slash at the end, for examples.
@@ -89,7 +87,7 @@ pub(crate) struct NavLink {
     pub(crate) href: &'static str,
     pub(crate) label: &'static str,
     pub(crate) here: bool,
-    pub(crate) badge: u32,
+    pub(crate) badge: usize,
 }
 
 /// Links of the rail below one caption.
@@ -114,7 +112,7 @@ impl PageLayout {
     }
 
     /// Returns true if the page asks for a decision about rights, beside which no other way is offered.
-    pub(crate) fn is_bare(&self) -> bool {
+    pub(crate) fn hides_navigation(&self) -> bool {
         self.place() == CONSENT
     }
 
@@ -201,15 +199,16 @@ impl PageLayout {
         let hrefs = || all.iter().flat_map(|(_, links)| links.iter()).map(|(href, _)| *href);
         let here = self.here(hrefs());
         let waiting: Vec<_> = self.waits.iter().filter_map(|path| nearest(hrefs(), path)).collect();
-        let waits = |href: &str| {
-            let here = waiting.iter().filter(|place| **place == href).count();
-            u32::try_from(here).unwrap_or(u32::MAX)
-        };
+        let waits = |href: &str| waiting.iter().filter(|place| **place == href).count();
         let link = |(href, label): &(&'static str, &'static str)| NavLink {
             href,
             label,
             here: here == Some(*href),
-            badge: if *href == CONSOLE { self.attention } else { waits(href) },
+            badge: if *href == CONSOLE {
+                self.waits.len()
+            } else {
+                waits(href)
+            },
         };
         let group = |(caption, links): &(Option<&'static str>, &[(&'static str, &'static str)])| RailGroup {
             caption: *caption,
@@ -249,7 +248,7 @@ fn place(path: &str) -> &str {
 /// Returns the longest of those addresses that lead to a path or to one above it.
 fn nearest(hrefs: impl Iterator<Item = &'static str>, path: &str) -> Option<&'static str> {
     let place = match place(path) {
-        // What waits for a yes, what was bought, and what is disputed are matters of money.
+        // Approvals, receipts and disputes belong to the page of money.
         place if lies_below(&["/console/approvals", "/console/receipts"], place) => "/console/money",
         place if lies_below(&["/console/disputes", "/console/sales"], place) => "/console/money",
         place if lies_below(&["/console/reports", "/console/takedowns"], place) => "/console/moderation",

@@ -95,8 +95,8 @@ fn visitor(path: &str) -> PageLayout {
         person: None,
         form_token: "ZmFrZS10b2tlbg".to_owned(),
         path: path.to_owned(),
-        attention: 0,
         waits: Vec::new(),
+        credits: None,
         now: NOW,
         base: "https://sluice.example".to_owned(),
     }
@@ -108,10 +108,9 @@ fn person(path: &str, texts: &Texts, attention: u32) -> PageLayout {
         person: Some(Person {
             email: texts.email.clone(),
             role: None,
-            credits: crate::CreditBalance::default(),
         }),
-        attention,
         waits: (0..attention).map(|_matter| "/console/agents".to_owned()).collect(),
+        credits: Some(crate::CreditBalance::default()),
         ..visitor(path)
     }
 }

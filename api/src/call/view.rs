@@ -188,8 +188,8 @@ pub(crate) fn page_layout(
         person,
         form_token: visit.form_token(),
         path: visit.path.clone(),
-        attention: 0,
         waits: Vec::new(),
+        credits: None,
         now: pages::Instant(frame.now.micros()),
         base: frame.base.clone(),
     }

@@ -9,7 +9,7 @@ use crate::call::cx::Cx;
 use crate::call::spec::{Effect, SESSION, Scope, Spec};
 use crate::call::view::{self, LayoutOptions, PageResponse};
 use crate::error::ApiError;
-use crate::ops::console;
+use crate::ops::{console, spend_lines};
 
 /// Rows on a page of a list.
 pub(super) const PAGE_ROWS: u32 = 50;
@@ -45,32 +45,25 @@ pub(super) async fn page_layout(cx: &Cx) -> Result<pages::PageLayout, ApiError> 
     };
     let store = &cx.app.store;
     let moderation = store.moderation();
-    let money = store.money();
-    let (found, role, balances) = tokio::try_join!(
-        store.operator(operator),
-        moderation.role_of(operator),
-        money.balances(&cx.app.pay.asset, operator)
-    )?;
+    let (found, role) = tokio::try_join!(store.operator(operator), moderation.role_of(operator))?;
     let person = found.map(|operator| pages::Person {
         email: operator.email,
         role,
-        credits: pages::CreditBalance {
-            bought: balances.credits,
-            given: balances.given,
-        },
     });
     let layout = view::page_layout(visit, person, &frame);
-    // Only the rail of the console says how much waits.
-    let waits = if layout.is_console() {
-        console::attention_pages(cx, operator).await?
+    // The rail of the console counts what waits, and its pages show the credits themselves.
+    Ok(if layout.is_console() {
+        let waits = console::attention_pages(cx, operator).await?;
+        pages::PageLayout { waits, ..layout }
     } else {
-        Vec::new()
-    };
-    Ok(pages::PageLayout {
-        attention: u32::try_from(waits.len()).unwrap_or(u32::MAX),
-        waits,
-        ..layout
+        let credits = Some(spend_lines::credits(cx, operator).await?);
+        pages::PageLayout { credits, ..layout }
     })
+}
+
+/// Returns a text of a form with the line ends that it had before a browser sent it, which makes two characters of each.
+pub(super) fn form_lines(text: &str) -> String {
+    text.replace("\r\n", "\n")
 }
 
 /// Returns an instant as pages take it.

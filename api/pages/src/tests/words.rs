@@ -117,12 +117,17 @@ fn chrome(path: &str, theme: Theme) -> PageLayout {
         person: Some(Person {
             email: "ops@harbour-lab.example".to_owned(),
             role: None,
-            credits: crate::CreditBalance::default(),
         }),
         form_token: "token".to_owned(),
         path: path.to_owned(),
-        attention: 3,
-        waits: Vec::new(),
+        waits: [
+            "/console/approvals/1",
+            "/console/disputes/2",
+            "/console/contributions/3",
+        ]
+        .map(str::to_owned)
+        .into(),
+        credits: None,
         now: NOW,
         base: "https://sluice.example".to_owned(),
     }
@@ -148,6 +153,10 @@ fn the_rail_stands_in_the_console_and_marks_the_place() {
     assert!(page.contains("<a href=\"/console/agents\" aria-current=\"page\">Agents &#38; keys</a>"));
     assert_eq!(page.matches("aria-current").count(), 1);
     assert!(page.contains("<span class=\"n hot\">3<span class=\"vh\"> need you</span></span>"));
+    // Each matter counts at its page too.
+    for badge in ["Money<span class=\"n hot\">2<", "Contributions<span class=\"n hot\">1<"] {
+        assert!(page.contains(badge), "{badge}: {page}");
+    }
     assert!(page.contains("<span>Agents &#38; keys</span><span class=\"n hot\">3 need you</span>"));
     let page = missing("/console", Theme::System);
     assert!(page.contains("<a href=\"/console\" aria-current=\"page\">Overview"));

@@ -11,7 +11,7 @@ use store::{AccountItem, Agent, Report, StaffAccount, StaffRole, TitledTakedown}
 use types::OperatorId;
 use types::vocabulary::ItemKind;
 
-use super::staff::{administrator, check_reason, reason_of, staff};
+use super::staff::{administrator, decision_reason, staff};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::{LINE, TEXT};
@@ -263,16 +263,19 @@ async fn change(cx: Cx, input: AccountSuspensionForm, is_suspension: bool) -> Re
     if is_protected(&account, by) {
         return Err(missing("account"));
     }
-    let checked = check_reason("/reason", &input.reason).and_then(|()| check_name(&account, &input.confirm));
-    if let Err(error) = checked {
-        let form = SuspensionForm {
-            reason: input.reason,
-            confirm: input.confirm,
-            errors: repairable(error)?,
-        };
-        return form_page(&shown(&cx, account, (by, StaffRole::Administrator), form).await?, true);
-    }
-    let reason = reason_of(&input.reason);
+    let reason = decision_reason("/reason", &input.reason);
+    let checked = reason.and_then(|reason| check_name(&account, &input.confirm).map(|()| reason));
+    let reason = match checked {
+        Ok(reason) => reason,
+        Err(error) => {
+            let form = SuspensionForm {
+                reason: input.reason,
+                confirm: input.confirm,
+                errors: repairable(error)?,
+            };
+            return form_page(&shown(&cx, account, (by, StaffRole::Administrator), form).await?, true);
+        }
+    };
     let payload = if is_suspension {
         LetterPayload::Suspended {
             operator,

@@ -7,7 +7,7 @@ use types::vocabulary::StaffRole;
 
 use crate::call::cx::Cx;
 use crate::error::ApiError;
-use crate::ops::page_kit::missing;
+use crate::ops::page_kit::{form_lines, missing};
 
 /// Returns the operator with its role if it is one of the staff.
 pub(super) async fn staff(cx: &Cx) -> Result<(OperatorId, StaffRole), ApiError> {
@@ -24,16 +24,12 @@ pub(super) async fn administrator(cx: &Cx) -> Result<OperatorId, ApiError> {
     }
 }
 
-/// Returns the reason of a form: its lines, which a browser ends with two characters, without the space around them.
-pub(super) fn reason_of(field: &str) -> String {
-    field.replace("\r\n", "\n").trim().to_owned()
-}
-
-/// Checks the reason of a decision: a sentence at least, because somebody reads it who was not there.
-pub(super) fn check_reason(path: &str, reason: &str) -> Result<(), ApiError> {
+/// Returns the reason of a decision as it was typed: a sentence at least, because somebody reads it who was not there.
+pub(super) fn decision_reason(path: &str, typed: &str) -> Result<String, ApiError> {
     let (least, most) = (pages::console::MIN_REASON_CHARS, pages::console::MAX_REASON_CHARS);
-    if (least..=most).contains(&reason_of(reason).chars().count()) {
-        return Ok(());
+    let reason = form_lines(typed.trim());
+    if (least..=most).contains(&reason.chars().count()) {
+        return Ok(reason);
     }
     Err(ApiError::invalid(
         path,

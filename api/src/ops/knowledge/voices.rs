@@ -19,7 +19,7 @@ use crate::call::view::PageResponse;
 use crate::error::ApiError;
 use crate::ops::as_agent;
 use crate::ops::console::{NEW_AGENT, make_agent};
-use crate::ops::page_kit::{form, form_page, id, repairable};
+use crate::ops::page_kit::{form, form_lines, form_page, id, repairable};
 
 pub(super) fn add(table: &mut Operations) {
     table.add(
@@ -194,7 +194,7 @@ async fn mark(cx: Cx, input: MarkUnitForm) -> Result<PageResponse, ApiError> {
         if input.mark.is_empty() {
             return Err(ApiError::invalid("/mark", "must be chosen: what did you find?"));
         }
-        let ran = lines(&input.ran);
+        let ran = form_lines(input.ran.trim());
         let length = ran.chars().count();
         if !(10..=1_000).contains(&length) {
             return Err(ApiError::invalid("/ran", "must have 10 to 1,000 characters"));
@@ -222,7 +222,7 @@ async fn rate(cx: Cx, input: RateUnitForm) -> Result<PageResponse, ApiError> {
             .rating
             .parse()
             .map_err(|_error| ApiError::invalid("/rating", "must be chosen, from 1 to 5"))?;
-        let comment = lines(&input.comment);
+        let comment = form_lines(input.comment.trim());
         if comment.chars().count() > 500 {
             return Err(ApiError::invalid("/comment", "must have at most 500 characters"));
         }
@@ -255,9 +255,4 @@ async fn appeal(cx: Cx, input: AppealUnitForm) -> Result<PageResponse, ApiError>
         ..UnitWords::default()
     };
     answered(&cx, input.id, words, DoneInAddress::Appeal, done).await
-}
-
-/// Returns what was typed with the line breaks of texts: browsers send others.
-fn lines(text: &str) -> String {
-    text.replace("\r\n", "\n").trim().to_owned()
 }

@@ -34,7 +34,7 @@ use crate::call::visit::sign_in;
 use crate::codes::ErrorCode;
 use crate::config::Limits;
 use crate::error::ApiError;
-use crate::ops::page_kit::{page_layout, sentence};
+use crate::ops::page_kit::{form_lines, page_layout, sentence};
 use crate::ops::query::run::{QueryAnswered, run};
 use crate::rules::answer_file::{DownloadedAnswer, FileFormat};
 use crate::rules::entitlement;
@@ -143,7 +143,7 @@ async fn opened(cx: Cx, input: SqlPageQuery) -> Result<PageResponse, ApiError> {
     let access = access(&cx, &scene.project).await?;
     let question = SqlQuestion {
         version: asked_version(&scene.project, &access, input.version)?,
-        sql: input.q.unwrap_or_default().replace("\r\n", "\n"),
+        sql: form_lines(&input.q.unwrap_or_default()),
         limit: asked_limit(&cx, input.limit),
         chart: ChartForm::of(input.chart.as_deref().unwrap_or_default()),
     };
@@ -162,7 +162,7 @@ async fn sent(cx: Cx, input: SqlForm) -> Result<SqlResponse, ApiError> {
     let access = access(&cx, &project).await?;
     let question = SqlQuestion {
         version: asked_version(&project, &access, input.version)?,
-        sql: input.q.replace("\r\n", "\n"),
+        sql: form_lines(&input.q),
         limit: asked_limit(&cx, input.limit),
         chart: ChartForm::of(input.chart.as_deref().unwrap_or_default()),
     };

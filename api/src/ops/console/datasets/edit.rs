@@ -19,7 +19,7 @@ use crate::call::spec::{ANYBODY, Effect, Spec};
 use crate::call::view::PageResponse;
 use crate::codes::ErrorCode;
 use crate::error::ApiError;
-use crate::ops::page_kit::{form, form_page, page, page_layout, repairable, sentence};
+use crate::ops::page_kit::{form, form_lines, form_page, page, page_layout, repairable, sentence};
 use crate::ops::projects::{self, ProjectEdit, can_have_price};
 use crate::price::{dataset_price, typed_price};
 
@@ -86,7 +86,7 @@ impl EditDatasetForm {
         let mut members = Map::new();
         members.insert("slug".to_owned(), json!(self.slug));
         members.insert("title".to_owned(), json!(self.title.trim()));
-        members.insert("readme".to_owned(), json!(lines(&self.readme)));
+        members.insert("readme".to_owned(), json!(form_lines(&self.readme)));
         members.insert("tags".to_owned(), json!(tags(&self.tags)));
         if let Some(price) = &self.price {
             let price = price.trim();
@@ -107,7 +107,7 @@ impl EditDatasetForm {
         DatasetEditForm {
             seen: self.seen,
             title: self.title,
-            readme: lines(&self.readme),
+            readme: form_lines(&self.readme),
             tags: self.tags,
             price: made.price.is_some().then(|| self.price.unwrap_or_default()),
             trial: self.trial.is_some(),
@@ -115,11 +115,6 @@ impl EditDatasetForm {
             ..made
         }
     }
-}
-
-/// Returns a text with the line ends that it had before a browser sent it: HTML makes each of two characters.
-fn lines(text: &str) -> String {
-    text.replace("\r\n", "\n")
 }
 
 /// Returns the tags of a line, each once.
@@ -245,7 +240,7 @@ async fn kept(cx: &Cx, input: EditDatasetForm) -> Result<PageResponse, ApiError>
     let fields = [
         ("seen", Some(input.seen)),
         ("title", Some(input.title)),
-        ("readme", Some(lines(&input.readme))),
+        ("readme", Some(form_lines(&input.readme))),
         ("tags", Some(input.tags)),
         ("price", input.price),
         ("trial", input.trial),

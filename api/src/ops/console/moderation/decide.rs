@@ -17,7 +17,7 @@ use crate::call::schema::TEXT;
 use crate::call::view::PageResponse;
 use crate::codes::ErrorCode;
 use crate::error::ApiError;
-use crate::ops::console::staff::{check_reason, reason_of, staff};
+use crate::ops::console::staff::{decision_reason, staff};
 use crate::ops::page_kit::{form, form_page, id, missing, page, page_layout, repairable};
 use crate::rules::letters::{self, LetterPayload};
 
@@ -131,9 +131,10 @@ async fn confirm(cx: Cx, input: DecideReportForm) -> Result<PageResponse, ApiErr
     if found.status != ReportStatus::Open {
         return PageResponse::see(&format!("{PATH}?report={report}"));
     }
-    if let Err(error) = check_reason("/note", &input.note) {
-        return again(&cx, report, input, error).await;
-    }
+    let note = match decision_reason("/note", &input.note) {
+        Ok(note) => note,
+        Err(error) => return again(&cx, report, input, error).await,
+    };
     let moderation = cx.app.store.moderation();
     let (evidence, buyers) = tokio::try_join!(
         moderation.evidence(found.kind, &found.item),
@@ -153,7 +154,7 @@ async fn confirm(cx: Cx, input: DecideReportForm) -> Result<PageResponse, ApiErr
         title: title.unwrap_or(found.named),
         reason: found.reason,
         decision: input.decision.into(),
-        note: reason_of(&input.note),
+        note,
         owner: owner.map(|owner| owner.display_name),
         buyers: shown_buyers(&buyers),
         is_kept: TakedownReason::from(found.reason).is_kept(),
@@ -164,11 +165,11 @@ async fn decide(cx: Cx, input: DecideReportForm) -> Result<PageResponse, ApiErro
     let (by, _) = staff(&cx).await?;
     let report: ReportId = id(&input.id, "report")?;
     the_report(&cx, report, by).await?;
-    if let Err(error) = check_reason("/note", &input.note) {
-        return again(&cx, report, input, error).await;
-    }
+    let note = match decision_reason("/note", &input.note) {
+        Ok(note) => note,
+        Err(error) => return again(&cx, report, input, error).await,
+    };
     let moderation = cx.app.store.moderation();
-    let note = reason_of(&input.note);
     let is_done = match input.decision {
         ModeratorDecision::Dismiss => {
             let dismissed = moderation.dismiss(report, Some(by), Some(note), cx.now).await?;
@@ -307,19 +308,21 @@ async fn restore(cx: Cx, input: RestoreItemForm) -> Result<PageResponse, ApiErro
     let (by, _) = staff(&cx).await?;
     let takedown: TakedownId = id(&input.id, "takedown")?;
     the_takedown(&cx, takedown, by).await?;
-    if let Err(error) = check_reason("/note", &input.note) {
-        let page = RestorePage {
-            errors: repairable(error)?,
-            ..restore_page(&cx, takedown, input.note).await?
-        };
-        return form_page(&page, true);
-    }
+    let note = match decision_reason("/note", &input.note) {
+        Ok(note) => Some(note),
+        Err(error) => {
+            let page = RestorePage {
+                errors: repairable(error)?,
+                ..restore_page(&cx, takedown, input.note).await?
+            };
+            return form_page(&page, true);
+        }
+    };
     let letter = (
         letters::KIND.to_owned(),
         letters::input(&LetterPayload::ItemRestored { takedown }),
     );
     let moderation = cx.app.store.moderation();
-    let note = Some(reason_of(&input.note));
     match moderation.restore(takedown, Some(by), note, letter, cx.now).await? {
         Decided::Done(_) => PageResponse::see(DECIDED),
         Decided::Unknown => Err(missing("takedown")),
