@@ -11,7 +11,7 @@ use types::vocabulary::{Access, ContributionStatus, ProjectStatus, UploadStatus,
 use types::{ContributionId, DatasetId, OperatorId, Timestamp, Version};
 
 use crate::query::sql;
-use crate::row::{Columns, row};
+use crate::row::{Columns, is_set, row};
 use crate::{Error, Store};
 
 pub use copy::{GivenMark, GivenRating, OpinionPlace};
@@ -96,6 +96,8 @@ row! {
         pub preview_rows: Option<u32>,
         /// Contributions without an outcome, at most 1,000.
         pub open: u64 = "pending",
+        /// True while it is taken down.
+        pub is_taken_down: bool = "taken_down_at" => is_set,
     }
 }
 
@@ -199,6 +201,7 @@ impl Console<'_> {
         let text = format!(
             "SELECT projects.id AS id, slug, title, status, visibility, access, projects.version AS version,
                     projects.record_count AS record_count, versions.created_at AS merged_at, preview_rows,
+                    projects.taken_down_at AS taken_down_at,
                     (SELECT COUNT(*) FROM (SELECT 1 FROM contributions AS pending
                                            WHERE pending.project_id = projects.id
                                              AND pending.status IN ('submitted', 'waiting')

@@ -18,7 +18,6 @@ fn status_mark(status: &str) -> StateMark {
     match status {
         "open" => StateMark::Live,
         "paused" => StateMark::Hold,
-        "down" => StateMark::Bad,
         _ => StateMark::Off,
     }
 }
@@ -40,7 +39,9 @@ pub struct DatasetRow {
     pub slug: String,
     /// Title of the dataset.
     pub title: String,
-    /// Status: `open`, `paused`, `archived`, or `down` while it is taken down.
+    /// True while it is taken down.
+    pub is_down: bool,
+    /// Status: `open`, `paused` or `archived`.
     pub status: String,
     /// Visibility: `public` or `private`.
     pub visibility: String,
@@ -50,8 +51,6 @@ pub struct DatasetRow {
     pub version: u64,
     /// Number of records of the latest version.
     pub records: u64,
-    /// Bytes of its files, where known.
-    pub bytes: Option<u64>,
     /// Time of the last merge.
     pub merged_at: Option<Instant>,
     /// Number of contributions that wait.
@@ -61,14 +60,9 @@ pub struct DatasetRow {
 }
 
 impl DatasetRow {
-    /// Returns true if the dataset is taken down.
-    fn is_down(&self) -> bool {
-        self.status == "down"
-    }
-
     /// Returns the page of the dataset. One that is down has none, and its owner answers the report.
     fn href(&self) -> String {
-        if self.is_down() {
+        if self.is_down {
             "/console/moderation?tab=own".to_owned()
         } else {
             format!("/console/datasets/{}", self.slug)

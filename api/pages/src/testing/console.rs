@@ -154,12 +154,12 @@ fn datasets(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     let dataset = |slug: &str, title: &str, status: &str, version: u64| DatasetRow {
         slug: slug.to_owned(),
         title: title.to_owned(),
+        is_down: false,
         status: status.to_owned(),
         visibility: "public".to_owned(),
         access: "paid".to_owned(),
         version,
         records: version * 676,
-        bytes: (version > 0).then(|| version * 40_961),
         merged_at: (version > 0).then(|| ago(12)),
         waiting: version % 3,
         is_asked: version.is_multiple_of(2),
@@ -172,6 +172,10 @@ fn datasets(book: &mut Book, texts: &Texts) -> Result<(), Error> {
                 dataset("tide-levels", "Tide levels, 14 North Sea gauges", "open", 1_242),
                 dataset("sea-surface-temp", &texts.text, "paused", 311),
                 dataset("gauge-visits", "Visits to gauges", "archived", 0),
+                DatasetRow {
+                    is_down: true,
+                    ..dataset("quay-walls", "Quay walls", "open", 4)
+                },
             ],
         },
     )?;

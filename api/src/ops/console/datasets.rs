@@ -9,7 +9,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use store::{Access, ItemKind, ItemOfSeller, ListedUpload, Project, ProjectVersion, Visibility};
-use types::vocabulary::ReportKind;
 use types::{Contract, Field, FieldType, Timestamp};
 
 use super::overview::{add_up, tallies};
@@ -34,8 +33,6 @@ const MAX_PROJECTS: u32 = 200;
 const MAX_VERSIONS: u32 = 30;
 /// Contributions and uploads on the page of a dataset.
 const MAX_RECENT: u32 = 30;
-/// Takedowns that the list looks at.
-const MAX_TAKEDOWNS: u32 = 50;
 /// Contributors on the page of a dataset.
 const MAX_CONTRIBUTORS: u32 = 20;
 /// Versions that the chart of the rows has at most.
@@ -63,35 +60,25 @@ pub(super) fn add(table: &mut Operations) {
 }
 
 async fn list(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
-    let (operator, store) = (cx.the_operator()?, &cx.app.store);
-    let (console, moderation) = (store.console(), store.moderation());
-    let (projects, takedowns) = tokio::try_join!(
-        console.projects_of(operator, MAX_PROJECTS),
-        moderation.takedowns_of(operator, MAX_TAKEDOWNS)
-    )?;
-    let is_down = |slug: &str| {
-        let mut down = takedowns.iter().map(|found| &found.takedown);
-        down.any(|takedown| {
-            takedown.kind == ReportKind::Dataset && takedown.restored_at.is_none() && takedown.named == slug
-        })
-    };
+    let projects = cx
+        .app
+        .store
+        .console()
+        .projects_of(cx.the_operator()?, MAX_PROJECTS)
+        .await?;
     PageResponse::page(&DatasetsPage {
         chrome: page_layout(&cx).await?,
         datasets: projects
             .into_iter()
             .map(|project| DatasetRow {
-                status: if is_down(&project.slug) {
-                    "down".to_owned()
-                } else {
-                    project.status.as_str().to_owned()
-                },
                 slug: project.slug,
                 title: project.title,
+                is_down: project.is_taken_down,
+                status: project.status.as_str().to_owned(),
                 visibility: project.visibility.as_str().to_owned(),
                 access: project.access.as_str().to_owned(),
                 version: project.version.0,
                 records: project.record_count,
-                bytes: None,
                 merged_at: project.merged_at.map(instant),
                 waiting: project.open,
                 is_asked: project.access == Access::Paid && project.preview_rows.is_none(),

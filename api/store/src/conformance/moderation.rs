@@ -273,6 +273,10 @@ pub async fn a_dataset_stays_with_buyers_for_some_reasons(url: &str) {
         (ReportReason::Other, false),
     ] {
         let takedown = down(&store, ReportKind::Dataset, &item, reason, at(now)).await;
+        let listed = store.console().projects_of(owner, 10).await.unwrap();
+        let is_down = |slug: &str| listed.iter().any(|row| row.slug == slug && row.is_taken_down);
+        assert!(is_down("prices"), "{listed:?}");
+        assert_eq!(listed.iter().filter(|row| row.is_taken_down).count(), 1);
         for viewer in everybody {
             assert_eq!(
                 found(viewer).await,
