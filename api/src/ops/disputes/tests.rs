@@ -189,6 +189,15 @@ async fn a_person_opens_a_dispute_from_the_receipt_and_sees_how_it_stands() {
         list.contains(&format!("href=\"{place}\"")) && !list.contains("To decide"),
         "{list}"
     );
+    let copy = browser.get("/console/settings/account.json").await.json();
+    let disputed = &copy["disputesAsBuyer"][0];
+    assert_eq!(
+        (&disputed["sale"], &disputed["reason"], &disputed["state"]),
+        (&json!(scene.sale), &json!("<i>bad</i>"), &json!("open")),
+        "{copy}"
+    );
+    assert_eq!(copy["disputesAsSeller"], json!([]));
+    assert_eq!(copy["purchases"][0]["id"], json!(scene.sale));
     // The forms of the seller and of the administrator are nothing to the buyer.
     for form_path in ["answer", "refund", "decide"] {
         let fields = form(&[

@@ -7,8 +7,7 @@ use types::{AgentId, OperatorId, UnitId};
 use super::fixture::{agent, at, open, race};
 use super::knowledge::{World, apply, is_sound, published, status, submitted};
 use crate::{
-    ItemKind, NewComment, NewRating, NewVectors, OpinionPlace, Outbox, Rated, RatingCursor, ShownUnit, Standing,
-    UnitStatus,
+    ItemKind, NewComment, NewRating, NewVectors, Outbox, Rated, RatingCursor, ShownUnit, Standing, UnitStatus,
 };
 
 const DAY: Duration = Duration::from_hours(24);
@@ -105,10 +104,7 @@ pub async fn a_rating_follows_a_read_and_is_given_once(url: &str) {
     // Each operator finds what its agents gave, a page at a time.
     let console = store.console();
     let given = console.ratings_by(world.reader.1, None, 1).await.unwrap();
-    let place = OpinionPlace {
-        chain: given[0].chain,
-        agent: given[0].agent,
-    };
+    let place = given[0].place();
     assert_eq!(place.to_string().parse(), Ok(place));
     let later = console.ratings_by(world.reader.1, Some(place), 10).await.unwrap();
     let mut both: Vec<_> = given.iter().chain(&later).map(|row| (row.agent, row.rating)).collect();

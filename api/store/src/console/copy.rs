@@ -10,7 +10,7 @@ use types::{AgentId, DatasetId, OperatorId, Timestamp, UnitId};
 use super::Console;
 use crate::comments::COMMENT;
 use crate::query::{sql, text};
-use crate::row::{Row as _, row};
+use crate::row::{Row, row};
 use crate::{Comment, Error, Project};
 
 /// Place in the ratings or marks of an operator: the unit and the agent of the row before it, as `unit/agent`.
@@ -68,12 +68,39 @@ row! {
         pub unit: UnitId = "unit_id",
         /// Agent that set it.
         pub agent: AgentId = "agent_id",
-        /// What the agent found.
+        /// The verdict: confirmed, stale or incorrect.
         pub mark: MarkKind,
-        /// What the agent ran; empty once erased.
+        /// The agent's account of its test; empty once erased.
         pub ran: String,
         /// Time of the mark.
         pub at: Timestamp,
+    }
+}
+
+/// End of a statement that reads a page of an operator's ratings or marks.
+const PLACED: &str = " WHERE operator_id = $1 AND (chain_id, agent_id) > ($2, $3) ORDER BY chain_id, agent_id LIMIT $4";
+/// Statement that reads a page of an operator's ratings.
+const RATINGS: &str = text!("SELECT ", GivenRating::COLUMNS, " FROM unit_ratings", PLACED);
+/// Statement that reads a page of an operator's marks.
+const MARKS: &str = text!("SELECT ", GivenMark::COLUMNS, " FROM unit_marks", PLACED);
+
+impl GivenRating {
+    /// Returns the place of the row, behind which the next page begins.
+    pub const fn place(&self) -> OpinionPlace {
+        OpinionPlace {
+            chain: self.chain,
+            agent: self.agent,
+        }
+    }
+}
+
+impl GivenMark {
+    /// Returns the place of the row, behind which the next page begins.
+    pub const fn place(&self) -> OpinionPlace {
+        OpinionPlace {
+            chain: self.chain,
+            agent: self.agent,
+        }
     }
 }
 
@@ -130,21 +157,7 @@ impl Console<'_> {
         after: Option<OpinionPlace>,
         limit: u32,
     ) -> Result<Vec<GivenRating>, Error> {
-        let (chain, agent) = parts(after);
-        self.0
-            .all(sql!(
-                text!(
-                    "SELECT ",
-                    GivenRating::COLUMNS,
-                    " FROM unit_ratings WHERE operator_id = $1 AND (chain_id, agent_id) > ($2, $3)
-                     ORDER BY chain_id, agent_id LIMIT $4"
-                ),
-                operator,
-                chain,
-                agent,
-                limit
-            ))
-            .await
+        self.opinions(RATINGS, operator, after, limit).await
     }
 
     /// Returns the marks that an operator's agents set, by unit and agent: those after a place, or the first.
@@ -154,27 +167,20 @@ impl Console<'_> {
         after: Option<OpinionPlace>,
         limit: u32,
     ) -> Result<Vec<GivenMark>, Error> {
-        let (chain, agent) = parts(after);
-        self.0
-            .all(sql!(
-                text!(
-                    "SELECT ",
-                    GivenMark::COLUMNS,
-                    " FROM unit_marks WHERE operator_id = $1 AND (chain_id, agent_id) > ($2, $3)
-                     ORDER BY chain_id, agent_id LIMIT $4"
-                ),
-                operator,
-                chain,
-                agent,
-                limit
-            ))
-            .await
+        self.opinions(MARKS, operator, after, limit).await
     }
-}
 
-/// Returns a place as the keys of its row; the texts before every key if there is none.
-fn parts(place: Option<OpinionPlace>) -> (String, String) {
-    place.map_or_else(Default::default, |place| {
-        (place.chain.to_string(), place.agent.to_string())
-    })
+    async fn opinions<R: Row>(
+        &self,
+        statement: &'static str,
+        operator: OperatorId,
+        after: Option<OpinionPlace>,
+        limit: u32,
+    ) -> Result<Vec<R>, Error> {
+        // No key is before an empty text.
+        let (chain, agent) = after.map_or_else(Default::default, |place| {
+            (place.chain.to_string(), place.agent.to_string())
+        });
+        self.0.all(sql!(statement, operator, chain, agent, limit)).await
+    }
 }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use serde_json::{Value, json};
-use store::{DisputeSide, EntryCursor, EntryFilter, OpinionPlace};
+use store::{DisputeSide, EntryCursor, EntryFilter, GivenMark, GivenRating, OpinionPlace};
 use types::{ApprovalId, ContributionId, DatasetId, DisputeId, OperatorId, ReportId, RequestId, SaleId, UnitId};
 
 use super::account;
@@ -373,30 +373,18 @@ impl SentCopy {
     /// Returns ratings after a place, and the place behind them if there may be more.
     async fn ratings(&self, after: Option<&str>) -> Result<(Vec<Value>, Option<String>), ApiError> {
         let after: Option<OpinionPlace> = place(after)?;
-        let found = self
-            .cx
-            .app
-            .store
-            .console()
-            .ratings_by(self.operator, after, ROWS)
-            .await?;
-        let last = found.last().map(|row| OpinionPlace {
-            chain: row.chain,
-            agent: row.agent,
-        });
-        let next = more(found.len(), last);
+        let console = self.cx.app.store.console();
+        let found = console.ratings_by(self.operator, after, ROWS).await?;
+        let next = more(found.len(), found.last().map(GivenRating::place));
         Ok((found.iter().map(rows::rating).collect(), next))
     }
 
     /// Returns marks after a place, and the place behind them if there may be more.
     async fn marks(&self, after: Option<&str>) -> Result<(Vec<Value>, Option<String>), ApiError> {
         let after: Option<OpinionPlace> = place(after)?;
-        let found = self.cx.app.store.console().marks_by(self.operator, after, ROWS).await?;
-        let last = found.last().map(|row| OpinionPlace {
-            chain: row.chain,
-            agent: row.agent,
-        });
-        let next = more(found.len(), last);
+        let console = self.cx.app.store.console();
+        let found = console.marks_by(self.operator, after, ROWS).await?;
+        let next = more(found.len(), found.last().map(GivenMark::place));
         Ok((found.iter().map(rows::mark).collect(), next))
     }
 }

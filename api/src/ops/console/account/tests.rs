@@ -194,6 +194,12 @@ async fn the_copy_has_every_row_and_no_secret() {
             .merged(&key, "tides", &[json!({"name": format!("n{number}")})])
             .await;
     }
+    let other = service.operator().await;
+    let other = service.agent(&other, "other").await;
+    service.project(&other, "prices", &json!({})).await;
+    let report = json!({"kind": "dataset", "id": "prices", "reason": "spam", "detail": "It is no data."}).to_string();
+    let reported = service.call("POST", "/reports", Some(&key), &report).await;
+    assert_eq!(reported.status, 201, "{}", reported.text());
     let browser = Browser::signed_in_again(&service).await;
     let got = browser.get("/console/settings/account.json").await;
     assert_eq!(got.status, 200, "{}", got.text());
@@ -218,12 +224,13 @@ async fn the_copy_has_every_row_and_no_secret() {
         "disputesAsSeller",
         "ratings",
         "marks",
-        "reports",
         "takedowns",
         "ledger",
     ] {
         assert_eq!(copy[list], json!([]), "{list}");
     }
+    assert_eq!(copy["reports"].as_array().unwrap().len(), 1, "{copy}");
+    assert_eq!(copy["reports"][0]["detail"], "It is no data.");
     assert!(!copy["trail"].as_array().unwrap().is_empty(), "{copy}");
     assert!(!got.text().contains(&key) && !got.text().contains(&token));
     let out = Browser::signed_out(&service);

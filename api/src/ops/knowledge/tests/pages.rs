@@ -249,6 +249,15 @@ async fn a_person_says_through_an_agent_what_it_found() {
     let stranger = stranger["agentId"].as_str().unwrap();
     let refused = send(&browser, &path, &[("agent", stranger), ("rating", "1")]).await;
     assert_eq!(refused.status, 404, "{}", refused.text());
+    // Both are in the copy of the account.
+    let copy = browser.get("/console/settings/account.json").await.json();
+    let (mark, rating) = (&copy["marks"][0], &copy["ratings"][0]);
+    assert_eq!((&mark["mark"], &mark["unit"]), (&json!("stale"), &json!(id)), "{copy}");
+    assert_eq!(
+        (&rating["rating"], &rating["comment"]),
+        (&json!(4), &json!("Repeated <b>it</b>.")),
+        "{copy}"
+    );
     let trail = browser.get("/console/activity").await.text();
     assert!(
         trail.contains("said if a write-up is still true, for you in the console"),
