@@ -11,16 +11,20 @@ use store::Store;
 
 use crate::config::{Mail, MailBackend};
 
+/// Returns the folder of the letters while there is no mail server: the one that is configured, else `folder`.
+pub(crate) fn letter_folder(config: &Mail, folder: &Path) -> PathBuf {
+    match config.folder.as_str() {
+        "" => folder.to_owned(),
+        named => PathBuf::from(named),
+    }
+}
+
 /// Returns the mailer that the configuration selects; `folder` is where letters go that have no other folder. Blocks.
 pub fn mailer(config: &Mail, folder: &Path) -> anyhow::Result<Arc<dyn Mailer>> {
     match config.backend {
-        MailBackend::Folder => {
-            let folder = match config.folder.as_str() {
-                "" => folder.to_owned(),
-                named => PathBuf::from(named),
-            };
-            Ok(Arc::new(Folder::open(folder, &config.from).context("`mail`")?))
-        }
+        MailBackend::Folder => Ok(Arc::new(
+            Folder::open(letter_folder(config, folder), &config.from).context("`mail`")?,
+        )),
         MailBackend::Smtp if config.server.is_empty() => {
             anyhow::bail!("`mail.server` must name the mail server, or `mail.backend` must be \"folder\"")
         }

@@ -23,7 +23,9 @@ use types::{Classify, Kind};
 use crate::admin;
 use crate::assemble::{RunningService, assemble};
 use crate::cli;
-use crate::config::{Config, LoadedConfig};
+use crate::config::{Config, LoadedConfig, MailBackend};
+use crate::layout::DataLayout;
+use crate::mailer::letter_folder;
 use crate::remote::reachable;
 use crate::roles::ProcessRole;
 use crate::signals::Signals;
@@ -298,14 +300,14 @@ fn go_on(stage: &QuickstartStage, config: &Config, version: u64) -> anyhow::Resu
     head("Continue with:")?;
     item("address", base)?;
     item("in a browser", &format!("{base}/projects/{slug}"))?;
-    let letters = config.data.dir.join("mail");
-    item(
-        "sign in",
-        &format!(
-            "{base}/signin as {email}; the letter with the link is a file in {}",
-            letters.display()
-        ),
-    )?;
+    let letter = match config.mail.backend {
+        MailBackend::Folder => {
+            let folder = letter_folder(&config.mail, &DataLayout::new(&config.data.dir).mail());
+            format!("the letter with the link is a file in {}", folder.display())
+        }
+        MailBackend::Smtp => "a letter brings the link".to_owned(),
+    };
+    item("sign in", &format!("{base}/signin as {email}; {letter}"))?;
     item(
         "what it made and sold",
         &format!("{base}/console/datasets, {base}/console/money"),
