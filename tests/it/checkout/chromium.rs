@@ -257,6 +257,7 @@ async fn a_wallet_in_the_page_pays_without_an_account_a_question_or_a_cap() {
     let page = window(&scene.site, &browser.person(PHONE), buyer);
     open(&page, &scene, "/projects/tides/buy?with=wallet");
     judge_answer(&page, "a wallet in the page");
+    assert_eq!(page.count(By::Css(".qr svg[role=img]")), 1, "a code of the address");
     page.evaluate(&format!("window.account = '{payer}'"));
     page.evaluate(&format!("{FAKE_WALLET}; null"));
     page.click(By::Button("Pay $0.50"));

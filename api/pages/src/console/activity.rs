@@ -1,9 +1,9 @@
 //! Trail of changes, and work that happens later.
 
 use askama::Template;
-use url::form_urlencoded::byte_serialize;
 
 use crate::chrome::{PageLayout, Theme};
+use crate::link;
 use crate::time::Instant;
 use crate::words;
 
@@ -96,9 +96,7 @@ impl ActivityRow {
             ("approve_purchase" | "deny_purchase", true) => "/console/approvals",
             _ => return None,
         };
-        // A subject is what the call named. Nothing in it may have a meaning in an address.
-        let subject: String = byte_serialize(subject.as_bytes()).collect();
-        Some(format!("{folder}/{subject}"))
+        Some(format!("{folder}/{}", link::escaped(subject)))
     }
 }
 
@@ -127,5 +125,42 @@ impl ActivityPage {
     /// Returns the address of the first page, unless this is it.
     fn first(&self) -> Option<&'static str> {
         self.is_later.then_some("/console/activity")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_leads_to_the_page_of_its_subject() {
+        let id = "019a5f3c-7f00-7c1e-9b62-2f1d0c9a11e4";
+        for (operation, subject, href) in [
+            (
+                "create_dataset",
+                Some("tides"),
+                Some("/console/datasets/tides".to_owned()),
+            ),
+            (
+                "edit_dataset_form",
+                Some("tides"),
+                Some("/console/datasets/tides".to_owned()),
+            ),
+            ("buy_dataset", Some("../a?b"), Some("/projects/..%2Fa%3Fb".to_owned())),
+            ("console/submit_knowledge", Some(id), Some(format!("/units/{id}"))),
+            ("answer_request", Some(id), Some(format!("/requests/{id}"))),
+            ("deny_purchase", Some(id), Some(format!("/console/approvals/{id}"))),
+            ("create_token", Some(id), None),
+            ("sign_in", None, None),
+        ] {
+            let row = ActivityRow {
+                at: Instant(0),
+                actor: ChangeActor::Person,
+                operation: operation.to_owned(),
+                subject: subject.map(str::to_owned),
+                request_id: String::new(),
+            };
+            assert_eq!(row.href(), href, "{operation}");
+        }
     }
 }

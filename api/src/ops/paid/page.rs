@@ -90,11 +90,18 @@ async fn shown(cx: &Cx, goods: &SaleItem, item: Option<String>) -> Result<PageRe
         return Err(UnavailableReason::error(unsold));
     }
     let (wallet, required) = wallet_offer(cx, goods);
+    // Pages have another word for a unit than the terms that a wallet signs.
+    let (what, message) = match &goods.unit_title {
+        Some(title) => (
+            format!("Write-up: {title}"),
+            format!("The write-up costs ${} in test USDC", goods.price),
+        ),
+        None => (goods.offer.description.clone(), sentence(&goods.message)),
+    };
     let page = pages::PaidPage {
         chrome: page_layout(cx).await?,
-        // Pages have another word for a unit than what a wallet signs.
-        what: goods.offer.description.replacen("Knowledge unit:", "Write-up:", 1),
-        message: sentence(&goods.message).replacen("The unit ", "The write-up ", 1),
+        what,
+        message,
         item,
         wallet,
         buy: goods.buy.clone(),

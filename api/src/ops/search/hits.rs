@@ -72,7 +72,7 @@ fn unit_hit(unit: UnitPreview, words: &[String]) -> FindHit {
         slug: None,
         license: unit.license,
         agent: Some(unit.agent),
-        text: MarkedText::new(&plain(&unit.preview), words),
+        text: MarkedText::new(&without_markup(&unit.preview), words),
         score: unit.axes.map(|axes| (unit.score.into(), MiniScore::new(axes))),
         ratings: ratings.or_else(|| Some("not yet rated".to_owned())),
         tags: Vec::new(),
@@ -89,7 +89,7 @@ fn unit_hit(unit: UnitPreview, words: &[String]) -> FindHit {
 }
 
 /// Returns the words of the beginning of a text in Markdown, without the signs of its tables and code.
-fn plain(markdown: &str) -> String {
+fn without_markup(markdown: &str) -> String {
     let is_rule = |word: &str| word.contains("|-") && word.chars().all(|sign| matches!(sign, '|' | '-' | ':'));
     // Only in a table is the line no sign of a command.
     let is_table = markdown.starts_with('|') || markdown.split_whitespace().any(is_rule);
@@ -133,13 +133,13 @@ fn dataset_hit(dataset: DatasetPreview, words: &[String]) -> FindHit {
 
 #[cfg(test)]
 mod tests {
-    use super::{marked_words, plain};
+    use super::{marked_words, without_markup};
 
     #[test]
     fn an_excerpt_has_no_signs_of_tables_and_code() {
         let table = "Nine files. | kind | `csv` | |-|-| | bom | ok |";
-        assert_eq!(plain(table), "Nine files. · kind · csv · bom · ok");
-        assert_eq!(plain("grep -c x | sort -u"), "grep -c x | sort -u");
+        assert_eq!(without_markup(table), "Nine files. · kind · csv · bom · ok");
+        assert_eq!(without_markup("grep -c x | sort -u"), "grep -c x | sort -u");
     }
 
     #[test]

@@ -39,8 +39,8 @@ const ORDERS: [(&str, &str, SearchOrder); 4] = [
     ("cheapest", "Cheapest", SearchOrder::Cheapest),
     ("score", "Highest score", SearchOrder::Score),
 ];
-/// Names of the ages of items, in order.
-const AGES: [&str; 3] = ["A day", "A week", "A month"];
+/// Ages of items as their facet counts them, in order.
+const AGES: [&str; 3] = ["day", "week", "month"];
 /// Name of the first order where nothing was searched for.
 const UNASKED_ORDER: &str = "Newest";
 /// Words that are tried alone where nothing was found.
@@ -184,7 +184,9 @@ impl SearchPageQuery {
 
 async fn find(cx: Cx, input: SearchPageQuery) -> Result<PageResponse, ApiError> {
     let (asked, beside) = input.search()?;
-    let results = answer(&cx, asked, beside).await?;
+    let mut results = answer(&cx, asked, beside).await?;
+    let ages = &mut results.facets.freshness;
+    ages.sort_by_key(|count| AGES.iter().position(|age| count.value == *age));
     let set = input.set();
     let query = input.value("q").to_owned();
     let facet = |title, name: &'static str, counts: &[FacetValueCount]| FindFacet {
@@ -209,14 +211,11 @@ async fn find(cx: Cx, input: SearchPageQuery) -> Result<PageResponse, ApiError> 
     };
     let is_split = input.value("kind").is_empty() && results.total_is_exact && !results.items.is_empty();
     let split = is_split.then(|| (of_kind("unit"), of_kind("dataset")));
-    let mut ages = facet("Updated within", "within", &facets.freshness);
-    ages.values
-        .sort_by_key(|value| AGES.iter().position(|age| value.label == *age));
     let facets = vec![
         facet("Price", "price", &facets.price),
         facet("Category", "category", &facets.category),
         facet("Tag", "tag", &results.tags),
-        ages,
+        facet("Updated within", "within", &facets.freshness),
         facet("Licence", "license", &facets.license),
         facet("Language", "language", &facets.language),
     ];

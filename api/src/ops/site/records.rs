@@ -163,3 +163,52 @@ async fn takedowns(cx: Cx, input: RecordsPageQuery) -> Result<PageResponse, ApiE
             .collect(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use types::Timestamp;
+
+    use super::*;
+
+    fn merged(dataset: &str, agent: &str, version: u64) -> Activity {
+        Activity {
+            seq: 0,
+            kind: ActivityKind::Version,
+            item: dataset.to_owned(),
+            title: dataset.to_owned(),
+            subject: version.to_string(),
+            records: Some(10),
+            agent: Some(agent.to_owned()),
+            at: Timestamp::from_micros(0),
+        }
+    }
+
+    #[test]
+    fn versions_that_follow_each_other_are_one_entry() {
+        let feed = [
+            ("tides", "one", 5),
+            ("tides", "one", 4),
+            ("tides", "one", 3),
+            ("tides", "two", 2),
+            ("waves", "two", 1),
+            ("tides", "two", 1),
+        ];
+        let shown = rows(
+            feed.map(|(dataset, agent, version)| merged(dataset, agent, version))
+                .into(),
+        );
+        let shown: Vec<_> = shown
+            .iter()
+            .map(|row| (row.title.as_str(), row.version, row.since, row.records))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ("tides", Some(5), Some(3), Some(30)),
+                ("tides", Some(2), None, Some(10)),
+                ("waves", Some(1), None, Some(10)),
+                ("tides", Some(1), None, Some(10)),
+            ]
+        );
+    }
+}

@@ -69,6 +69,8 @@ pub(crate) struct SaleItem {
     pub(crate) message: String,
     /// Address that sells it for credits.
     pub(crate) buy: Option<String>,
+    /// Title of a unit, which pages call a write-up.
+    pub(crate) unit_title: Option<String>,
 }
 
 impl SaleItem {
@@ -112,6 +114,7 @@ pub(crate) async fn pack(cx: &Cx, operator: OperatorId) -> Result<SaleItem, ApiE
         offer,
         message: format!("a pack of prepaid credits costs ${pack} in test USDC"),
         buy: None,
+        unit_title: None,
     })
 }
 
@@ -153,6 +156,7 @@ pub(crate) async fn dataset(cx: &Cx, slug: &str, version: Option<Version>) -> Re
         description: format!("Dataset {slug}, version {asked}"),
         tag: "dataset",
         what: format!("version {asked} of `{slug}`"),
+        unit_title: None,
     };
     Ok((on_sale(cx, &offer, sold).await?, project))
 }
@@ -173,7 +177,7 @@ pub(crate) async fn unit(cx: &Cx, id: &str) -> Result<SaleItem, ApiError> {
         .offer(ItemKind::Unit, &unit.chain.id.to_string())
         .await?;
     let offer = offer.filter(|offer| offer.visible).ok_or_else(ApiError::no_unit)?;
-    let (base, chain) = (&cx.app.config.public_url, unit.chain.id);
+    let (base, chain, title) = (&cx.app.config.public_url, unit.chain.id, shortened(&unit.title));
     let sold = ItemFacts {
         kind: ItemKind::Unit,
         number: unit.number.unwrap_or(1).into(),
@@ -182,9 +186,10 @@ pub(crate) async fn unit(cx: &Cx, id: &str) -> Result<SaleItem, ApiError> {
         url: format!("{base}/paid/knowledge?id={id}"),
         query: vec![("id", id.to_owned())],
         buy: format!("{base}/knowledge/{chain}/buy"),
-        description: format!("Knowledge unit: {}", shortened(&unit.title)),
+        description: format!("Knowledge unit: {title}"),
         tag: "knowledge",
         what: "the unit".to_owned(),
+        unit_title: Some(title),
     };
     on_sale(cx, &offer, sold).await
 }
@@ -202,6 +207,7 @@ pub(super) struct ItemFacts {
     pub(super) description: String,
     pub(super) tag: &'static str,
     pub(super) what: String,
+    pub(super) unit_title: Option<String>,
 }
 
 /// Returns an item with its prices.
@@ -247,6 +253,7 @@ pub(super) async fn on_sale(cx: &Cx, offer: &Offer, sold: ItemFacts) -> Result<S
         offer: terms,
         message: format!("{} costs ${price} in test USDC", sold.what),
         buy: Some(sold.buy),
+        unit_title: sold.unit_title,
     })
 }
 
