@@ -29,7 +29,7 @@ const FLAGS = [
   '--no-first-run',
 ];
 /** The hash of the style sheet `body {}`, by which the policy of a page names it. */
-const OWN_STYLE = 'sha256-YjaKGiklmzC6wjXA513HAMmzus8VE61XCOT+SmwNZWA=';
+const PLAYWRIGHT_STYLE = 'sha256-YjaKGiklmzC6wjXA513HAMmzus8VE61XCOT+SmwNZWA=';
 /** The rules that pages are judged by. */
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 
@@ -71,7 +71,7 @@ function listen(entry) {
   });
   page.on('pageerror', ({ message }) => {
     // A picture of Firefox begins with a style of Playwright's own.
-    if (message.includes(OWN_STYLE)) return;
+    if (message.includes(PLAYWRIGHT_STYLE)) return;
     // So Firefox tells what the policy refuses.
     const isPolicy = message.startsWith('The page’s settings blocked');
     complaints.push(isPolicy ? `console: Content Security Policy: ${message}` : `script: ${message}`);

@@ -11,7 +11,7 @@ const COLOURS = 'emulation.setMediaFeaturesOverride';
  * What Firefox 153 ends the process of a document for, once Playwright's own world and that of the page have both read it of
  * one element. Without it Playwright reads the attribute `aria-labelledby`.
  */
-const LABELS = '.ariaLabelledByElements';
+const LABEL_MEMBER = '.ariaLabelledByElements';
 /** The first number of messages of our own, which Playwright counts never reach. */
 const OWN = 1_000_000_000;
 /** The preferences. */
@@ -86,7 +86,7 @@ function answerColours(WebSocket, scripts) {
   WebSocket.prototype.send = function sendOrAnswer(message, ...rest) {
     const { id, method, params } = JSON.parse(message);
     if (method !== COLOURS) {
-      send.call(this, message.replaceAll(LABELS, '.noSuchMember'), ...rest);
+      send.call(this, message.replaceAll(LABEL_MEMBER, '.noSuchMember'), ...rest);
       return;
     }
     const answer = (members) => this.emit('message', Buffer.from(JSON.stringify({ id, ...members })), false);

@@ -115,7 +115,7 @@ impl AgentPage {
     }
 
     /// Returns true if rows came lately.
-    fn feeds_rows(&self) -> bool {
+    fn has_rows_lately(&self) -> bool {
         self.lately.iter().any(|row| row.records.is_some())
     }
 
@@ -173,7 +173,7 @@ pub struct ProfilePage {
 
 impl ProfilePage {
     /// Returns true if an agent says what it does.
-    fn describes(&self) -> bool {
+    fn has_descriptions(&self) -> bool {
         self.agents.iter().any(|agent| agent.description.is_some())
     }
 

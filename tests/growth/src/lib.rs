@@ -17,8 +17,8 @@ const LIMIT: f64 = 2.6;
 const LEAST: f64 = 1.2;
 /// The growth that needs no further run.
 const CLEAR: f64 = 2.2;
-/// The time for a byte below which a text was looked at once at most: what is made for each call hides the rest.
-const INSTANT: Duration = Duration::from_nanos(2);
+/// The time for a byte below which a growth says nothing: the text was read once at most, or refused at its begin.
+const LEAST_FOR_BYTE: Duration = Duration::from_nanos(2);
 /// The runs after which a growth within the limit needs no further one.
 const RUNS: usize = 10;
 /// The time after which no further run is made. A machine that others use may be slow for a while, and short runs would all
@@ -53,11 +53,11 @@ pub fn is_linear_in<T>(
     let mut problems = Vec::new();
     // What is made once for all texts, such as a table of words, is made here.
     read(&prepare(String::from("a")));
-    let instant = INSTANT * u32::try_from(bytes * 2).unwrap_or(u32::MAX);
+    let measurable = LEAST_FOR_BYTE * u32::try_from(bytes * 2).unwrap_or(u32::MAX);
     for shape in shapes {
         let texts = [bytes, bytes * 2, bytes * 4].map(|bytes| prepare(shape.text(bytes)));
         let [one, two] = least([&texts[0], &texts[1]], &mut read);
-        if two <= one * LIMIT || two <= instant.as_secs_f64() {
+        if two <= one * LIMIT || two <= measurable.as_secs_f64() {
             continue;
         }
         // A longer text may need a step that a shorter one is spared. What grows faster than the text does so again, and a text

@@ -182,7 +182,7 @@ async fn list(cx: Cx, mut input: FindRequestsQuery) -> Result<PageResponse, ApiE
     let wanted = serde_json::from_value(input.wanted().into()).map_err(unknown)?;
     let mut board = found(&cx, wanted).await?;
     let answered = RequestStatus::Answered.as_str();
-    // Whoever opens the board meets what still waits for a choice rather than an empty list.
+    // Without an open request, the board opens with answered requests, whose askers have not chosen yet.
     if board.total == 0 && input.set().is_empty() && board.counts.status.get(answered).is_some_and(|count| *count > 0) {
         input.status = Some(answered.to_owned());
         let wanted = serde_json::from_value(input.wanted().into()).map_err(unknown)?;

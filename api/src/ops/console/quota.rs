@@ -86,7 +86,7 @@ pub(super) fn storage(cx: &Cx, figures: &QuotaFigures) -> Allowance {
     let (used, free) = (figures.storage_used(), cx.app.limits.storage_per_operator.0);
     Allowance {
         used,
-        // What credit would pay for is far more than anybody expects: it counts once the free part is full.
+        // Storage beyond the free part is paid with credit, so the larger limit is shown once the free part is full.
         allowed: if used < free { free } else { figures.storage_allowed },
     }
 }

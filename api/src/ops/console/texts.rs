@@ -69,7 +69,7 @@ async fn home(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
         after: None,
         limit: NEWEST,
     };
-    // What is answered and not decided is still for sale.
+    // Requests with answers stay open to sellers until their askers choose.
     let [open, answered] = [RequestStatus::Open, RequestStatus::Answered].map(|status| RequestFilter {
         status: Some(status),
         ..RequestFilter::default()

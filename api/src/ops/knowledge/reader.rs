@@ -280,13 +280,13 @@ pub(super) async fn page(cx: &Cx, input: &UnitPagePath) -> Result<UnitPage, ApiE
     page.ratings_next = next.map(|next| format!("{path}?ratings={next}#h-r"));
     page.discussion = said(cx, &seen.unit, path, input).await?;
     page.near = near(cx, &seen.unit).await?;
-    page.request = call(&page, &cx.app.config.public_url);
+    page.request = agent_call(&page, &cx.app.config.public_url);
     Ok(page)
 }
 
 /// Returns the call by which an agent gets what the page is about: the state of a text that is not published, else the
 /// whole text, which it buys before where it is sold.
-fn call(page: &UnitPage, base: &str) -> String {
+fn agent_call(page: &UnitPage, base: &str) -> String {
     let id = &page.unit.id;
     let key = "  -H \"Authorization: Bearer $SLUICE_KEY\"";
     if page.unit.version.is_none() {

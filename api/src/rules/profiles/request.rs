@@ -126,7 +126,7 @@ async fn build(cx: &Cx, project: &Project, version: Version) -> Result<CallBuild
         let message = format!("{waiting} versions of {of} wait for a profile, which is the most; try again later");
         return Err(ApiError::limited(ErrorCode::ProfileBusy, message, ASKED_RETRY_SECONDS));
     }
-    // What waits in the queue is asked for again and again, and nothing is built for that.
+    // The limit counts builds. A call for a version in the queue builds nothing.
     BUILDS.take(&cx.app, cx.client).await?;
     let terms = DocumentTerms {
         access: project.access,
